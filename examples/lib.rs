@@ -1,0 +1,1 @@
+//! The runnable programs of this folder: `cargo run --example quickstart`.

@@ -1,0 +1,1 @@
+//! The `#[task]` attribute of flexiq. Users reach it as `flexiq::task`.

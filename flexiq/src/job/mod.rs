@@ -1,0 +1,88 @@
+//! What is stored of one call of a task: its id, its state, its counters, and how its runs ended.
+//!
+//! Everything above moves these values; nothing here reads a clock or a store.
+
+mod failure;
+mod id;
+mod outcome;
+mod state;
+mod transition;
+
+pub use failure::JobFailure;
+pub use id::JobId;
+pub use outcome::{After, Due, Outcome, Value};
+pub use state::{DeadReason, ScheduledReason, State};
+pub use transition::Transition;
+
+use std::time::SystemTime;
+
+/// A job as the store shows it: everything but its payload and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its id.
+    pub id: JobId,
+    /// The queue it is stored in.
+    pub queue: String,
+    /// The task it calls.
+    pub task: String,
+    /// The partition of its task, if the task has `partition_by`.
+    pub partition: Option<String>,
+    /// Where it is in its life.
+    pub state: State,
+    /// Higher first, from −100 to 100.
+    pub priority: i8,
+    /// How often it was started.
+    pub runs: u32,
+    /// Runs that ended in an error, a panic or a timeout.
+    pub failures: u32,
+    /// Runs in which the task asked for later.
+    pub deferrals: u32,
+    /// Runs whose worker was lost.
+    pub losses: u32,
+    /// The newest failure's message, cut at 4 KiB.
+    pub last_error: Option<String>,
+    /// Whether a running job has been told to stop.
+    pub cancel_requested: bool,
+    /// When it was stored.
+    pub enqueued_at: SystemTime,
+    /// When it is or was due: its place among the waiting.
+    pub due_at: SystemTime,
+    /// When it expires unless it starts, if it has `expires`.
+    pub expires_at: Option<SystemTime>,
+    /// When its newest run started.
+    pub started_at: Option<SystemTime>,
+    /// When it ended.
+    pub ended_at: Option<SystemTime>,
+}
+
+impl Job {
+    /// The attempt that its next or present run is: `failures + 1`.
+    pub fn attempt(&self) -> u32 {
+        self.failures.saturating_add(1)
+    }
+}
+
+/// Cuts an error message at 4 KiB, at a character, and marks the cut.
+pub(crate) fn cut_error(mut message: String) -> String {
+    const LIMIT: usize = 4 * 1024;
+    const MARK: &str = "… (cut)";
+    if message.len() > LIMIT {
+        message
+            .truncate((0..=LIMIT - MARK.len()).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0));
+        message.push_str(MARK);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_error_is_cut_at_a_character_and_marked() {
+        assert_eq!(cut_error("short".into()), "short");
+        let cut = cut_error("ä".repeat(5_000));
+        assert!(cut.len() <= 4_096 && cut.ends_with("ä… (cut)"), "{} bytes", cut.len());
+    }
+}

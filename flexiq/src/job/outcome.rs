@@ -1,0 +1,79 @@
+//! How a run ended, in the words of the one who ran it. What follows from it is policy.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The function returned `()` or `Ok`.
+    Succeeded(Value),
+    /// An error, a panic or a timeout.
+    Failed {
+        /// What happened, in words.
+        error: String,
+        /// What the task wants next.
+        after: After,
+    },
+    /// The task asked for later.
+    Deferred(Due),
+    /// The payload does not fit the parameters: no later run could do better.
+    Undecodable {
+        /// The parameter, and what did not fit.
+        error: String,
+    },
+    /// The worker took the run back: it shuts down, or cannot be sure of its lease.
+    Released,
+    /// The run was dropped because its job was cancelled.
+    Cancelled,
+}
+
+/// What a failed task wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// A retry after the back-off of its policy.
+    Backoff,
+    /// A retry after this long.
+    Delay(Duration),
+    /// No retry.
+    Never,
+}
+
+/// A moment, or a distance from the store's now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// This long after the store's now.
+    In(Duration),
+    /// At this moment of the store's clock.
+    At(Timestamp),
+}
+
+impl Due {
+    /// At once.
+    pub const NOW: Self = Self::In(Duration::ZERO);
+
+    /// The moment that is meant, when the store's clock shows `now`.
+    pub fn from(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::In(duration) => now + duration,
+            Self::At(moment) => moment,
+        }
+    }
+}
+
+/// What a succeeded run returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// The function returns `()`.
+    Unit,
+    /// The encoded value.
+    Json(Vec<u8>),
+    /// The value has more bytes than are kept.
+    TooLarge {
+        /// Its bytes.
+        size: usize,
+        /// The bytes allowed.
+        limit: usize,
+    },
+}

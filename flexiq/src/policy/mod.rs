@@ -1,0 +1,9 @@
+//! What decides: numbers and time in, a decision out. No clock, no I/O, no store.
+
+mod near;
+mod notation;
+mod retry;
+
+pub(crate) use near::nearest;
+pub use notation::{Backoff, Rate};
+pub use retry::{Budgets, Counters, after_run, is_poison};

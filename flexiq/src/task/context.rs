@@ -1,0 +1,152 @@
+//! What a running task may ask of its worker.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::JobId;
+
+/// What a running task may ask of its worker: a parameter marked `#[context]` receives it.
+///
+/// Cheap to clone. [`Context::for_test`] makes one for calling a task directly.
+#[derive(Clone)]
+pub struct Context {
+    run: Arc<RunInfo>,
+    token: CancellationToken,
+    runtime: Option<Handle>,
+    /// The `Queue`, which stands above this module: `Context::queue` is written there.
+    pub(crate) queue: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// The facts of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunInfo {
+    /// The job.
+    pub job: JobId,
+    /// Its task.
+    pub task: String,
+    /// Its queue.
+    pub queue: String,
+    /// The number of this run, from 1.
+    pub run: u32,
+    /// Failures before this run.
+    pub failures: u32,
+    /// Deferrals before this run.
+    pub deferrals: u32,
+    /// Losses before this run.
+    pub losses: u32,
+    /// Failures that are forgiven.
+    pub max_retries: u32,
+}
+
+impl Context {
+    pub(crate) fn new(
+        run: RunInfo,
+        token: CancellationToken,
+        runtime: Handle,
+        queue: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { run: Arc::new(run), token, runtime: Some(runtime), queue: Some(queue) }
+    }
+
+    /// A context of a first run, for calling a task directly in a test.
+    ///
+    /// It has no queue to enqueue on, and nobody cancels it.
+    ///
+    /// ```
+    /// let context = flexiq::Context::for_test();
+    /// assert_eq!(context.attempt(), 1);
+    /// ```
+    pub fn for_test() -> Self {
+        let run = RunInfo {
+            job: JobId::new(),
+            task: "test".into(),
+            queue: "default".into(),
+            run: 1,
+            failures: 0,
+            deferrals: 0,
+            losses: 0,
+            max_retries: 10,
+        };
+        Self { run: Arc::new(run), token: CancellationToken::new(), runtime: None, queue: None }
+    }
+
+    /// The id of the running job.
+    pub fn job_id(&self) -> JobId {
+        self.run.job
+    }
+
+    /// The name of its task.
+    pub fn task(&self) -> &str {
+        &self.run.task
+    }
+
+    /// The name of its queue.
+    pub fn queue_name(&self) -> &str {
+        &self.run.queue
+    }
+
+    /// The number of this run, from 1: it grows with every start, so that an outside system can refuse an older run
+    /// (a fencing token).
+    pub fn run(&self) -> u32 {
+        self.run.run
+    }
+
+    /// The attempt, `failures + 1`: a deferral does not move it.
+    pub fn attempt(&self) -> u32 {
+        self.run.failures.saturating_add(1)
+    }
+
+    /// Whether a failure of this run ends the job as dead.
+    pub fn is_last_attempt(&self) -> bool {
+        self.run.failures >= self.run.max_retries
+    }
+
+    /// Runs of this job that ended in an error, a panic or a timeout.
+    pub fn failures(&self) -> u32 {
+        self.run.failures
+    }
+
+    /// Runs of this job in which it asked for later.
+    pub fn deferrals(&self) -> u32 {
+        self.run.deferrals
+    }
+
+    /// Runs of this job whose worker was lost.
+    pub fn losses(&self) -> u32 {
+        self.run.losses
+    }
+
+    /// Whether this run should stop: its job was cancelled, its time is over, its lease is lost, or the worker's grace
+    /// has ended.
+    pub fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Waits until this run should stop.
+    pub async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Runs a future to its end from a plain function, on the worker's runtime.
+    ///
+    /// # Panics
+    ///
+    /// If it is called from an `async fn`, where `.await` is the way, or on a context [`for_test`](Self::for_test)
+    /// outside of a runtime.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(future),
+            None => Handle::current().block_on(future),
+        }
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("run", &self.run).finish_non_exhaustive()
+    }
+}
