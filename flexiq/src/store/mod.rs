@@ -1,0 +1,95 @@
+//! The verbs of a store. Queue and worker speak to it; it moves bytes and limits and never sees a task's function.
+//!
+//! Each verb is one atomic step, takes a batch, and may be sent again after an unknown answer without doing anything
+//! twice: an enqueue by its job ids, a turn by its number, a finish by (job, run). Every write about a running job
+//! carries (worker, run), and a mismatch changes nothing. Times are the store's own.
+
+mod types;
+
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+pub use types::{
+    Beat, BeatAnswer, Cancelled, Claim, Claimed, Counts, Enqueue, Enqueued, Filter, Finish, Finished, Hello,
+    JobKey, Lapse, LeaseId, NewJob, Outset, Payload, Room, Stored, TaskCounts, Turn, TurnAnswer, Wait, Wake,
+    WorkerId,
+};
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::job::{Job, JobId};
+use crate::name::Name;
+
+/// One step of a store, under way.
+///
+/// Dropping it gives up waiting for the answer; the step itself may still happen.
+pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// What every store can do.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// The store's file or address for messages, without a password.
+    fn place(&self) -> &str;
+
+    /// The clock whose moments the store uses.
+    fn clock(&self) -> &Clock;
+
+    /// Stores new jobs of one queue, all or none, and rings for those that are ready.
+    ///
+    /// An id that is already stored stores nothing and answers the job that is there, unless that job calls another
+    /// task or lies in another queue, which is [`Error::Invalid`](crate::Error::Invalid).
+    fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>>;
+
+    /// A worker's finishes and its next claim of one queue, in this order, in one step.
+    ///
+    /// The same number of the same worker and queue again answers the same and changes nothing.
+    fn turn(&self, turn: Turn) -> Step<'_, TurnAnswer>;
+
+    /// Renews leases, says that the worker lives, and keeps house for all: promotes, expires, reaps and prunes.
+    fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer>;
+
+    /// Waits until one of the queues may have something that this worker can start, and answers which.
+    ///
+    /// A bell that was rung before the wait began counts. Dropping the wait loses no bell.
+    fn wait(&self, wait: Wait) -> Step<'_, Wake>;
+
+    /// Waits until this worker should look at its leases at once: one of its jobs was cancelled.
+    fn called(&self, worker: WorkerId) -> Step<'_, ()>;
+
+    /// Makes a worker and what its tasks declare known, before its first turn.
+    fn register(&self, hello: Hello) -> Step<'_, ()>;
+
+    /// Forgets a worker that has stopped. Leases that it still holds lapse as they were marked.
+    fn retire(&self, worker: WorkerId) -> Step<'_, ()>;
+
+    /// The known tasks and their declarations in JSON, each as the newest worker that linked it gave it.
+    fn declarations(&self) -> Step<'_, Vec<(Name, String)>>;
+
+    /// The queues that are known: served by a worker or enqueued to at some time.
+    fn queues(&self) -> Step<'_, Vec<Name>>;
+
+    /// A job by its id, wherever it lies.
+    fn job(&self, id: JobId) -> Step<'_, Option<Job>>;
+
+    /// Jobs by id, oldest first.
+    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>>;
+
+    /// Waits until a job has ended, and answers how. `None` if there is no such job.
+    fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>>;
+
+    /// Cancels a job: a pending one ends at once, a running one is told to stop.
+    fn cancel(&self, id: JobId) -> Step<'_, Cancelled>;
+
+    /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. False if it is in another
+    /// state or does not exist.
+    fn retry(&self, id: JobId) -> Step<'_, bool>;
+
+    /// Deletes a job that has ended. False if it has not, or does not exist.
+    fn delete(&self, id: JobId) -> Step<'_, bool>;
+
+    /// How many jobs are in which state, by queue and task.
+    fn counts(&self) -> Step<'_, Counts>;
+}

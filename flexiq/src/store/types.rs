@@ -1,0 +1,359 @@
+//! What goes into the verbs of a store and what comes out of them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::job::{Due, JobFailure, JobId, State, Transition, Value};
+use crate::name::Name;
+
+/// The id of one running worker, new at every start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(Uuid);
+
+impl WorkerId {
+    /// A new id, unlike any other.
+    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// The sixteen bytes of the UUID.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id of these sixteen bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl fmt::Debug for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// A job whose queue is known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JobKey {
+    /// Its queue.
+    pub queue: Name,
+    /// Its id.
+    pub id: JobId,
+}
+
+/// Encoded arguments, and how they are encoded.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// 0 is JSON.
+    pub codec: u8,
+    /// The encoded arguments.
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Payload {
+    // Payloads may hold secrets: they are never shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({} bytes)", self.bytes.len())
+    }
+}
+
+/// Jobs to be stored in one queue.
+#[derive(Clone, Debug)]
+pub struct Enqueue {
+    /// The queue.
+    pub queue: Name,
+    /// The jobs, in order.
+    pub jobs: Vec<NewJob>,
+}
+
+/// One job to be stored.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// Its id.
+    pub id: JobId,
+    /// Its task.
+    pub task: Name,
+    /// The partition of its task; empty where the task has none.
+    pub partition: String,
+    /// Its arguments.
+    pub payload: Payload,
+    /// Higher first, from −100 to 100.
+    pub priority: i8,
+    /// When it is due. What is due now or earlier is ready, and as old as the store's now.
+    pub due: Due,
+    /// How long after its due time it expires unless it has started.
+    pub expires: Option<Duration>,
+    /// What this call sets for itself.
+    pub outset: Outset,
+}
+
+/// What one call sets for itself above its task's definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outset {
+    /// A run longer than this is a failure.
+    pub timeout: Option<Duration>,
+    /// Failures forgiven.
+    pub max_retries: Option<u32>,
+    /// How long a success is kept.
+    pub result_ttl: Option<Duration>,
+}
+
+/// What became of one job of an enqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The id of the job that is stored.
+    pub id: JobId,
+    /// Whether it was there before.
+    pub is_duplicate: bool,
+}
+
+/// The right to run one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseId {
+    /// The job.
+    pub job: JobId,
+    /// The run: only the newest may finish.
+    pub run: u32,
+}
+
+/// What a worker says and asks of one queue in one step.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The worker.
+    pub worker: WorkerId,
+    /// The queue.
+    pub queue: Name,
+    /// Counts the turns of this worker and queue from 1.
+    pub number: u64,
+    /// The runs that have ended.
+    pub finishes: Vec<Finish>,
+    /// What it can start; `None` claims nothing.
+    pub claim: Option<Claim>,
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// Its lease.
+    pub lease: LeaseId,
+    /// What becomes of its job.
+    pub transition: Transition,
+}
+
+/// What a worker can start.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Free slots of each kind.
+    pub slots: Vec<u32>,
+    /// The tasks it has linked and has room for.
+    pub tasks: Vec<Room>,
+    /// How long a lease lasts.
+    pub lease: Duration,
+}
+
+/// Room for one task.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// The task.
+    pub task: Name,
+    /// The kind of slot it runs in: an index into [`Claim::slots`].
+    pub slot: usize,
+    /// Jobs of it that the worker takes at most.
+    pub at_most: u32,
+    /// Lost leases forgiven: kept with the lease, because any worker may have to reap it.
+    pub max_losses: u32,
+}
+
+/// What a turn did.
+#[derive(Clone, Debug, Default)]
+pub struct TurnAnswer {
+    /// What became of each finish, in order.
+    pub finished: Vec<Finished>,
+    /// The jobs that are now leased to the worker, best first.
+    pub claimed: Vec<Claimed>,
+    /// Whether a bound ended the claim early: ask again at once.
+    pub more: bool,
+}
+
+/// What became of a finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// The transition was carried out.
+    Done,
+    /// The lease was no longer this worker's: nothing changed.
+    LeaseLost,
+}
+
+/// A job that is leased to the worker which claimed it.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The lease.
+    pub lease: LeaseId,
+    /// The task.
+    pub task: Name,
+    /// The partition; empty where the task has none.
+    pub partition: String,
+    /// The arguments.
+    pub payload: Payload,
+    /// What the call set for itself.
+    pub outset: Outset,
+    /// Failures before this run.
+    pub failures: u32,
+    /// Deferrals before this run.
+    pub deferrals: u32,
+    /// Losses before this run.
+    pub losses: u32,
+    /// When it became ready.
+    pub ready_at: Timestamp,
+    /// The store's moment of the claim.
+    pub claimed_at: Timestamp,
+}
+
+/// A worker's sign of life.
+#[derive(Clone, Debug)]
+pub struct Beat {
+    /// The worker.
+    pub worker: WorkerId,
+    /// How long the leases shall last from now.
+    pub lease: Duration,
+    /// How long until its next beat.
+    pub every: Duration,
+    /// The leases it holds.
+    pub leases: Vec<(LeaseId, Lapse)>,
+}
+
+/// What it counts as if a lease runs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lapse {
+    /// A loss: its worker died.
+    Loss,
+    /// A release: its worker has stopped, and only a plain function that cannot be stopped still held it.
+    Release,
+}
+
+/// What a beat learned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BeatAnswer {
+    /// Leases that are no longer this worker's.
+    pub lost: Vec<LeaseId>,
+    /// Leases whose job was cancelled.
+    pub cancelled: Vec<LeaseId>,
+}
+
+/// What a waiting worker could start.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// The worker.
+    pub worker: WorkerId,
+    /// By queue, the tasks it has room for.
+    pub queues: Vec<(Name, Arc<[Name]>)>,
+}
+
+/// Why a wait has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// The queues to claim from now.
+    pub queues: Vec<Name>,
+}
+
+/// A worker that starts.
+#[derive(Clone, Debug)]
+pub struct Hello {
+    /// The worker.
+    pub worker: WorkerId,
+    /// `host:pid`, for people.
+    pub label: String,
+    /// How long a lease lasts.
+    pub lease: Duration,
+    /// The queues it serves.
+    pub queues: Vec<Name>,
+    /// The tasks it has linked: name, home queue, and the declaration in JSON.
+    pub tasks: Vec<(Name, Name, String)>,
+}
+
+/// How a job has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It succeeded, with this value.
+    Value(Value),
+    /// It ended otherwise.
+    Failure(JobFailure),
+}
+
+/// What a cancel did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The job was pending and has ended as cancelled.
+    Done,
+    /// The job is running: its worker has been told.
+    Requested,
+    /// The job had already ended, in this state.
+    AlreadyEnded(State),
+    /// There is no such job.
+    Unknown,
+}
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Of this queue.
+    pub queue: Option<Name>,
+    /// Of this task.
+    pub task: Option<Name>,
+    /// In a state of this name, whatever its reason.
+    pub state: Option<State>,
+    /// After this one, in the order of the list: for the next page.
+    pub after: Option<JobId>,
+    /// At most this many, and never more than 1,000.
+    pub limit: usize,
+}
+
+/// How many jobs are in which state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By queue and task, sorted.
+    pub tasks: Vec<TaskCounts>,
+}
+
+/// How many jobs of one task in one queue are in which state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskCounts {
+    /// The queue.
+    pub queue: String,
+    /// The task.
+    pub task: String,
+    /// Waiting for their due time.
+    pub scheduled: u64,
+    /// Due, and waiting for a worker.
+    pub ready: u64,
+    /// Leased to a worker.
+    pub running: u64,
+    /// Succeeded, and kept.
+    pub succeeded: u64,
+    /// Dead, and kept.
+    pub dead: u64,
+    /// Cancelled, and kept.
+    pub cancelled: u64,
+    /// Expired, and kept.
+    pub expired: u64,
+}
+
+impl TaskCounts {
+    /// Jobs that are accepted and not running: scheduled or ready.
+    pub fn pending(&self) -> u64 {
+        self.scheduled + self.ready
+    }
+}
