@@ -5,5 +5,5 @@ mod notation;
 mod retry;
 
 pub(crate) use near::nearest;
-pub use notation::{Backoff, Rate};
+pub use notation::{Backoff, Rate, parse_duration, parse_rates, write_duration};
 pub use retry::{Budgets, Counters, after_run, is_poison};
