@@ -20,4 +20,4 @@ pub mod internals {
 
 pub use error::{Effect, Error, Result};
 pub use job::{Job, JobFailure, JobId, State};
-pub use task::Context;
+pub use task::{Context, Retry, Task};

@@ -8,9 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
-
 use super::Context;
+use crate::error::Error;
 use crate::job::Outcome;
 use crate::policy::{Budgets, Rate};
 
@@ -54,6 +53,37 @@ pub struct TaskDefinition {
     pub cron: Option<Cron>,
     /// Decodes the payload and prepares one run.
     pub run: fn(Input) -> Running,
+}
+
+impl TaskDefinition {
+    /// The states that this task needs and `given` lacks, each as `renderer: my_app::Renderer of task build_report`.
+    pub fn missing_states(&self, given: &States) -> Vec<String> {
+        let missing = self.states.iter().filter(|need| !given.has((need.type_id)()));
+        missing.map(|need| format!("{need:?} of task {}", self.name)).collect()
+    }
+
+    /// The arguments that it was given and whose engine does not exist yet.
+    ///
+    /// A worker that would serve it refuses to start, and its enqueue is refused: a limit that is not held is worse
+    /// than none.
+    pub fn not_built(&self) -> Vec<&'static str> {
+        let partition = self.partition.as_ref();
+        let all_arguments = self.unique.is_some_and(|unique| unique.key.is_none());
+        [
+            ("max_concurrent", self.max_concurrent.is_some()),
+            ("rate_limit", !self.rates.is_empty()),
+            ("partition_by", partition.is_some()),
+            ("max_concurrent_per_partition", partition.is_some_and(|each| each.max_concurrent.is_some())),
+            ("rate_limit_per_partition", partition.is_some_and(|each| !each.rates.is_empty())),
+            ("max_pending_per_partition", partition.is_some_and(|each| each.max_pending.is_some())),
+            ("unique", all_arguments),
+            ("unique_by", self.unique.is_some() && !all_arguments),
+            ("cron", self.cron.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(argument, used)| used.then_some(argument))
+        .collect()
+    }
 }
 
 impl fmt::Debug for TaskDefinition {
@@ -150,8 +180,8 @@ pub enum UniqueUntil {
     Finish,
 }
 
-/// A key made of the decoded parameters of a payload, by the user's expression.
-pub type KeyOf = fn(&RawValue) -> Result<String, String>;
+/// A key made of the parameters of an encoded payload, by the user's expression.
+pub type KeyOf = fn(&[u8]) -> Result<String, Error>;
 
 /// `cron`, `timezone` and `catch_up`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

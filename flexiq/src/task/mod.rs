@@ -2,11 +2,27 @@
 //!
 //! The macro fills these types in; the queue and the worker read them. Nothing here knows a store.
 
+mod call;
 mod context;
+mod declaration;
 mod definition;
+mod keys;
+mod parameter;
+mod payload;
+mod registry;
+mod retry;
+mod returns;
 
+pub use call::Call;
 pub use context::{Context, RunInfo};
+pub use declaration::{Declaration, DeclaredParameter};
 pub use definition::{
-    Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
-    UniqueUntil,
+    Cron, Input, KeyOf, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition,
+    Unique, UniqueUntil,
 };
+pub use keys::{Key, key_of};
+pub use parameter::{Argument, ContextParameter, Param, SharedState, StateParam};
+pub use payload::{Misfit, Payload};
+pub use registry::{Entry, Registry, Task};
+pub use retry::Retry;
+pub use returns::{ReturnValue, TaskError, TaskReturn};
