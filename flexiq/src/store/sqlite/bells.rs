@@ -1,0 +1,428 @@
+//! Bells: how a worker that sleeps learns that it may start something, without asking.
+//!
+//! Invariant: a startable job's bell is rung, or a popped bell is on its way to a claim, or no worker with room for it
+//! waits. The writer rings after each commit; a claim ends by setting the bells of the lanes it looked at to the
+//! truth. All handles on one file in this process share one [`Hub`]; what other processes write, `foreign` rings for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use rusqlite::Connection;
+use tokio::sync::Notify;
+
+use super::called::Calls;
+use super::ended::Ends;
+use super::lanes::{LaneId, Lanes};
+use crate::clock::Timestamp;
+use crate::job::JobId;
+use crate::name::Name;
+use crate::store::types::{Wait, Wake, WorkerId};
+
+/// What a committed request has to tell.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Lanes in which a job became ready.
+    pub(super) ready: Vec<LaneId>,
+    /// What a claim saw at its end.
+    pub(super) claim: Option<Truth>,
+    /// Moments that were put in: due times and expiries.
+    pub(super) earlier: Vec<(Name, Timestamp)>,
+    /// The next moment of a queue, as it now is.
+    pub(super) moments: Vec<(Name, Option<Timestamp>)>,
+    pub(super) ended: Vec<JobId>,
+    /// Workers of which a job was cancelled.
+    pub(super) called: Vec<WorkerId>,
+}
+
+/// What a claim saw at its end.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub(super) worker: WorkerId,
+    pub(super) queue: Name,
+    /// The tasks that it had room for.
+    pub(super) tasks: Vec<Name>,
+    /// All tasks of the queue of which something is still ready.
+    pub(super) startable: Vec<Name>,
+}
+
+/// The bells, alarms and waiters of one database in this process.
+#[derive(Debug, Default)]
+pub(super) struct Hub {
+    bells: Mutex<Bells>,
+    pub(super) ends: Ends,
+    pub(super) calls: Calls,
+    watched: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Bells {
+    /// Counts the rings, so that a claim clears no bell that was rung after it began to look.
+    tick: u64,
+    queues: HashMap<Name, QueueBells>,
+    /// Those who wait, by number: the lowest waits longest.
+    waiters: BTreeMap<u64, Waiter>,
+    entered: u64,
+    /// Bells that were popped by a worker which has not claimed yet.
+    popped: HashMap<WorkerId, Vec<(Name, Name)>>,
+}
+
+#[derive(Debug, Default)]
+struct QueueBells {
+    bells: HashMap<Name, Bell>,
+    /// The next moment at which time alone may make something startable.
+    moment: Option<Timestamp>,
+    moment_tick: u64,
+    /// The waiter that keeps the time.
+    keeper: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Bell {
+    is_rung: bool,
+    tick: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    wait: Wait,
+    /// Bells that were handed to it and not yet taken.
+    handed: Vec<(Name, Name)>,
+    notify: Arc<Notify>,
+}
+
+/// What a waiter does next.
+pub(super) enum Next {
+    Wake(Wake),
+    /// Sleep until told, or until this moment.
+    Sleep(Option<Timestamp>),
+}
+
+/// The hubs of the open files of this process.
+static HUBS: LazyLock<Mutex<HashMap<FileId, Weak<Hub>>>> = LazyLock::new(Mutex::default);
+
+/// What makes two paths one file: its number where there is one, for a file may be replaced under its path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FileId {
+    #[cfg(unix)]
+    Inode(u64, u64),
+    #[cfg(not(unix))]
+    Path(std::path::PathBuf),
+}
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> std::io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).map(|file| FileId::Inode(file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> std::io::Result<FileId> {
+    std::fs::canonicalize(path).map(FileId::Path)
+}
+
+impl Hub {
+    /// The hub of an existing file, shared by all its handles in this process.
+    pub(super) fn of_file(path: &Path) -> std::io::Result<Arc<Self>> {
+        let id = file_id(path)?;
+        let mut hubs = HUBS.lock().unwrap_or_else(PoisonError::into_inner);
+        hubs.retain(|_, hub| hub.strong_count() > 0);
+        if let Some(hub) = hubs.get(&id).and_then(Weak::upgrade) {
+            return Ok(hub);
+        }
+        let hub = Arc::new(Self::default());
+        hubs.insert(id, Arc::downgrade(&hub));
+        Ok(hub)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Bells> {
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anyone waits for what another process may write.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts someone who waits, until the answer is dropped.
+    pub(super) fn watch(self: &Arc<Self>) -> Watch {
+        self.watched.fetch_add(1, Ordering::AcqRel);
+        Watch(self.clone())
+    }
+
+    /// The number of the newest ring.
+    pub(super) fn tick(&self) -> u64 {
+        self.lock().tick
+    }
+
+    /// Tells the news of a transaction that began after `tick`.
+    pub(super) fn tell(
+        &self,
+        tick: u64,
+        news: News,
+        connection: &Connection,
+        lanes: &mut Lanes,
+    ) -> rusqlite::Result<()> {
+        let mut bells = self.lock();
+        for &lane in &news.ready {
+            let lane = lanes.name(connection, lane)?;
+            // A claim that follows in the same turn has looked at it: its end says more.
+            if !news.claim.as_ref().is_some_and(|claim| claim.looked_at(&lane.queue, &lane.task)) {
+                bells.ring(&lane.queue, &lane.task);
+            }
+        }
+        if let Some(claim) = &news.claim {
+            bells.set_to_truth(claim, tick);
+        }
+        for (queue, moment) in &news.earlier {
+            bells.put_in(queue, *moment);
+        }
+        for (queue, moment) in &news.moments {
+            bells.set_moment(queue, *moment, tick);
+        }
+        drop(bells);
+        for worker in news.called {
+            self.calls.call(worker);
+        }
+        self.ends.tell(&news.ended, connection)
+    }
+
+    /// Rings for a task, unless its bell is rung.
+    pub(super) fn ring(&self, queue: &Name, task: &Name) {
+        self.lock().ring(queue, task);
+    }
+
+    /// Puts in a moment at which time alone may make something startable.
+    pub(super) fn put_in(&self, queue: &Name, moment: Timestamp) {
+        self.lock().put_in(queue, moment);
+    }
+
+    /// The queues for whose time somebody waits.
+    pub(super) fn queues_awaited(&self) -> Vec<Name> {
+        let bells = self.lock();
+        let mut queues: Vec<Name> = bells
+            .waiters
+            .values()
+            .flat_map(|waiter| waiter.wait.queues.iter().map(|(queue, _)| queue.clone()))
+            .collect();
+        queues.sort_unstable();
+        queues.dedup();
+        queues
+    }
+
+    /// Puts back what a worker has popped and will not use.
+    pub(super) fn forget(&self, worker: WorkerId) {
+        let mut bells = self.lock();
+        for (queue, task) in bells.popped.remove(&worker).unwrap_or_default() {
+            bells.ring(&queue, &task);
+        }
+        drop(bells);
+        self.calls.forget(worker);
+    }
+
+    /// Joins those who wait; what is rung already is taken at once.
+    pub(super) fn enter(&self, wait: Wait) -> (u64, Arc<Notify>) {
+        let mut bells = self.lock();
+        bells.entered += 1;
+        let id = bells.entered;
+        let notify = Arc::new(Notify::new());
+        let mut handed = Vec::new();
+        for (queue, tasks) in &wait.queues {
+            let Some(known) = bells.queues.get_mut(queue) else { continue };
+            let rung = tasks.iter().find(|task| known.bells.get(*task).is_some_and(|bell| bell.is_rung));
+            if let Some(task) = rung
+                && let Some(bell) = known.bells.get_mut(task)
+            {
+                bell.is_rung = false;
+                handed.push((queue.clone(), task.clone()));
+            }
+        }
+        bells.waiters.insert(id, Waiter { wait, handed, notify: notify.clone() });
+        (id, notify)
+    }
+
+    /// What a waiter does next, when the clock shows `now`. One that is woken has left.
+    pub(super) fn next(&self, id: u64, now: Timestamp) -> Next {
+        let mut bells = self.lock();
+        let Some(waiter) = bells.waiters.get_mut(&id) else {
+            return Next::Wake(Wake { queues: Vec::new() });
+        };
+        let handed = std::mem::take(&mut waiter.handed);
+        let worker = waiter.wait.worker;
+        let served: Vec<Name> = waiter.wait.queues.iter().map(|(queue, _)| queue.clone()).collect();
+        let mut woken: Vec<Name> = handed.iter().map(|(queue, _)| queue.clone()).collect();
+        bells.popped.entry(worker).or_default().extend(handed);
+        let mut soonest: Option<Timestamp> = None;
+        for queue in served {
+            let known = bells.queues.entry(queue.clone()).or_default();
+            if *known.keeper.get_or_insert(id) != id {
+                continue;
+            }
+            match known.moment {
+                // The alarm is popped: the claim that follows puts in the next moment.
+                Some(moment) if moment <= now => {
+                    known.moment = None;
+                    woken.push(queue);
+                }
+                Some(moment) => soonest = Some(soonest.map_or(moment, |other| other.min(moment))),
+                None => {}
+            }
+        }
+        if woken.is_empty() {
+            return Next::Sleep(soonest);
+        }
+        woken.sort_unstable();
+        woken.dedup();
+        bells.leave(id);
+        Next::Wake(Wake { queues: woken })
+    }
+
+    /// Leaves those who wait, giving back what was handed over and not taken.
+    pub(super) fn leave(&self, id: u64) {
+        self.lock().leave(id);
+    }
+}
+
+/// Someone waits as long as this lives.
+#[derive(Debug)]
+pub(super) struct Watch(Arc<Hub>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.watched.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl News {
+    /// A moment at which time alone may make something of a queue startable.
+    pub(super) fn put_in(&mut self, queue: &Name, moment: Timestamp) {
+        match self.earlier.iter_mut().find(|(known, _)| known == queue) {
+            Some((_, soonest)) => *soonest = moment.min(*soonest),
+            None => self.earlier.push((queue.clone(), moment)),
+        }
+    }
+}
+
+impl Truth {
+    fn looked_at(&self, queue: &Name, task: &Name) -> bool {
+        self.queue == *queue && self.tasks.contains(task)
+    }
+}
+
+impl Wait {
+    fn wants(&self, queue: &Name, task: &Name) -> bool {
+        self.queues.iter().any(|(served, tasks)| served == queue && tasks.contains(task))
+    }
+
+    fn serves(&self, queue: &Name) -> bool {
+        self.queues.iter().any(|(served, _)| served == queue)
+    }
+}
+
+impl Bells {
+    /// Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes.
+    fn ring(&mut self, queue: &Name, task: &Name) {
+        self.tick += 1;
+        let tick = self.tick;
+        let bells = &mut self.queues.entry(queue.clone()).or_default().bells;
+        let bell = match bells.get_mut(task) {
+            Some(bell) => bell,
+            None => bells.entry(task.clone()).or_default(),
+        };
+        bell.tick = tick;
+        if bell.is_rung {
+            return;
+        }
+        // One that has been handed a bell of this queue will see this task, too, if it can; it sets the bell right.
+        let wants = |waiter: &&mut Waiter| waiter.handed.is_empty() && waiter.wait.wants(queue, task);
+        match self.waiters.values_mut().find(wants) {
+            Some(waiter) => {
+                waiter.handed.push((queue.clone(), task.clone()));
+                waiter.notify.notify_one();
+            }
+            None => bell.is_rung = true,
+        }
+    }
+
+    fn set_to_truth(&mut self, claim: &Truth, tick: u64) {
+        if let Some(known) = self.queues.get_mut(&claim.queue) {
+            for task in claim.tasks.iter().filter(|task| !claim.startable.contains(task)) {
+                if let Some(bell) = known.bells.get_mut(task)
+                    && bell.tick <= tick
+                {
+                    bell.is_rung = false;
+                }
+            }
+        }
+        let mut unused = Vec::new();
+        if let Some(popped) = self.popped.get_mut(&claim.worker) {
+            popped.retain(|(queue, task)| {
+                let is_answered = *queue == claim.queue;
+                if is_answered && !claim.tasks.contains(task) {
+                    unused.push(task.clone());
+                }
+                !is_answered
+            });
+            if popped.is_empty() {
+                self.popped.remove(&claim.worker);
+            }
+        }
+        for task in &claim.startable {
+            if claim.tasks.contains(task) || unused.contains(task) {
+                self.ring(&claim.queue, task);
+            }
+        }
+    }
+
+    fn put_in(&mut self, queue: &Name, moment: Timestamp) {
+        self.tick += 1;
+        let tick = self.tick;
+        let known = self.queues.entry(queue.clone()).or_default();
+        known.moment_tick = tick;
+        if known.moment.is_none_or(|next| moment < next) {
+            known.moment = Some(moment);
+            self.tell_keeper(queue);
+        }
+    }
+
+    fn set_moment(&mut self, queue: &Name, moment: Option<Timestamp>, tick: u64) {
+        let known = self.queues.entry(queue.clone()).or_default();
+        let moment = match moment {
+            // What was put in meanwhile may not have been seen.
+            _ if known.moment_tick > tick => [known.moment, moment].into_iter().flatten().min(),
+            seen => seen,
+        };
+        if known.moment != moment {
+            known.moment = moment;
+            self.tell_keeper(queue);
+        }
+    }
+
+    /// Makes the keeper of a queue look at the next moment, or finds it a keeper.
+    fn tell_keeper(&mut self, queue: &Name) {
+        let keeper = self.queues.get(queue).and_then(|known| known.keeper);
+        let waiter = match keeper {
+            Some(keeper) => self.waiters.get(&keeper),
+            None => self.waiters.values().find(|waiter| waiter.wait.serves(queue)),
+        };
+        if let Some(waiter) = waiter {
+            waiter.notify.notify_one();
+        }
+    }
+
+    fn leave(&mut self, id: u64) {
+        let Some(waiter) = self.waiters.remove(&id) else { return };
+        for (queue, _) in &waiter.wait.queues {
+            if let Some(known) = self.queues.get_mut(queue)
+                && known.keeper == Some(id)
+            {
+                known.keeper = None;
+                self.tell_keeper(queue);
+            }
+        }
+        for (queue, task) in &waiter.handed {
+            self.ring(queue, task);
+        }
+    }
+}

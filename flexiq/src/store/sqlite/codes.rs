@@ -1,0 +1,109 @@
+//! How states, reasons and values are written down as numbers. Numbers in a file are for ever: only add.
+
+use rusqlite::Row;
+
+use crate::job::{DeadReason, ScheduledReason, State, Value};
+
+/// The number of a state: the column `state`, and the place of its counter in a [`Ledger`](super::ledger::Ledger).
+pub(super) mod state {
+    pub(crate) const SCHEDULED: u8 = 0;
+    pub(crate) const READY: u8 = 1;
+    pub(crate) const RUNNING: u8 = 2;
+    pub(crate) const SUCCEEDED: u8 = 3;
+    pub(crate) const DEAD: u8 = 4;
+    pub(crate) const CANCELLED: u8 = 5;
+    pub(crate) const EXPIRED: u8 = 6;
+}
+
+/// A state without its reason: what a filter compares.
+pub(super) fn state_code(state: State) -> u8 {
+    match state {
+        State::Scheduled(_) => state::SCHEDULED,
+        State::Ready => state::READY,
+        State::Running => state::RUNNING,
+        State::Succeeded => state::SUCCEEDED,
+        State::Dead(_) => state::DEAD,
+        State::Cancelled => state::CANCELLED,
+        State::Expired => state::EXPIRED,
+    }
+}
+
+pub(super) fn scheduled_code(reason: ScheduledReason) -> u8 {
+    match reason {
+        ScheduledReason::Delay => 0,
+        ScheduledReason::Retry => 1,
+        ScheduledReason::Deferral => 2,
+    }
+}
+
+pub(super) fn dead_code(reason: DeadReason) -> u8 {
+    match reason {
+        DeadReason::Failures => 0,
+        DeadReason::Never => 1,
+        DeadReason::Deferrals => 2,
+        DeadReason::Losses => 3,
+        DeadReason::Decode => 4,
+    }
+}
+
+/// The state that two numbers mean, or an error that names them.
+pub(super) fn read_state(state: u8, reason: u8) -> rusqlite::Result<State> {
+    Ok(match (state, reason) {
+        (state::SCHEDULED, 0) => State::Scheduled(ScheduledReason::Delay),
+        (state::SCHEDULED, 1) => State::Scheduled(ScheduledReason::Retry),
+        (state::SCHEDULED, 2) => State::Scheduled(ScheduledReason::Deferral),
+        (state::READY, _) => State::Ready,
+        (state::RUNNING, _) => State::Running,
+        (state::SUCCEEDED, _) => State::Succeeded,
+        (state::DEAD, 0) => State::Dead(DeadReason::Failures),
+        (state::DEAD, 1) => State::Dead(DeadReason::Never),
+        (state::DEAD, 2) => State::Dead(DeadReason::Deferrals),
+        (state::DEAD, 3) => State::Dead(DeadReason::Losses),
+        (state::DEAD, 4) => State::Dead(DeadReason::Decode),
+        (state::CANCELLED, _) => State::Cancelled,
+        (state::EXPIRED, _) => State::Expired,
+        _ => return Err(unreadable(format!("state {state} with reason {reason}"))),
+    })
+}
+
+const UNIT: u8 = 0;
+const JSON: u8 = 1;
+const TOO_LARGE: u8 = 2;
+
+/// The kind and the bytes of a value.
+pub(super) fn write_value(value: &Value) -> (u8, Vec<u8>) {
+    match value {
+        Value::Unit => (UNIT, Vec::new()),
+        Value::Json(bytes) => (JSON, bytes.clone()),
+        Value::TooLarge { size, limit } => {
+            (TOO_LARGE, [(*size as u64).to_le_bytes(), (*limit as u64).to_le_bytes()].concat())
+        }
+    }
+}
+
+/// The value of a kind and its bytes.
+pub(super) fn read_value(kind: u8, bytes: Vec<u8>) -> rusqlite::Result<Value> {
+    match kind {
+        UNIT => Ok(Value::Unit),
+        JSON => Ok(Value::Json(bytes)),
+        TOO_LARGE => match bytes.as_chunks::<8>().0 {
+            [size, limit] => Ok(Value::TooLarge { size: read_size(*size), limit: read_size(*limit) }),
+            _ => Err(unreadable(format!("a size of {} bytes", bytes.len()))),
+        },
+        _ => Err(unreadable(format!("value kind {kind}"))),
+    }
+}
+
+fn read_size(bytes: [u8; 8]) -> usize {
+    usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
+}
+
+/// A sixteen-byte id in a column.
+pub(super) fn read_id(row: &Row<'_>, column: usize) -> rusqlite::Result<[u8; 16]> {
+    row.get(column)
+}
+
+/// An error for what no version of this store has written.
+pub(super) fn unreadable(what: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Integer, what.into())
+}

@@ -1,0 +1,113 @@
+//! enqueue: stores a batch of one queue, all or none, and says what is ready or when it will be.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::codes::{scheduled_code, state};
+use super::failure::Tried;
+use super::lanes::QueueId;
+use super::write::Write;
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::job::ScheduledReason;
+use crate::name::Name;
+use crate::store::types::{Enqueue, Enqueued, NewJob};
+use std::time::Duration;
+
+/// Bodies above this lie in a table of their own, so that a transition of their job does not rewrite them.
+pub(super) const LARGE: usize = 512;
+
+pub(super) const PAYLOAD: u8 = 0;
+pub(super) const VALUE: u8 = 1;
+
+pub(super) fn enqueue(write: &mut Write<'_>, batch: Enqueue) -> Tried<Vec<Enqueued>> {
+    let queue = write.lanes.queue(write.connection, &batch.queue)?;
+    batch.jobs.iter().map(|job| enqueue_one(write, &batch.queue, queue, job)).collect()
+}
+
+fn enqueue_one(write: &mut Write<'_>, queue: &Name, queue_id: QueueId, job: &NewJob) -> Tried<Enqueued> {
+    let lane = write.lanes.lane(write.connection, (queue, queue_id), &job.task, &job.partition)?;
+    let now = write.now;
+    let due = job.due.from(now);
+    let (state, due) = if due <= now { (state::READY, now) } else { (state::SCHEDULED, due) };
+    let expires = job.expires.map(|expires| due + expires);
+    let is_large = job.payload.bytes.len() > LARGE;
+    let stored = write.connection.prepare_cached(include_str!("sql/enqueue.sql"))?.execute(params![
+        job.id.as_bytes(),
+        queue_id,
+        lane,
+        state,
+        scheduled_code(ScheduledReason::Delay),
+        -i32::from(job.priority),
+        due.as_millis(),
+        now.as_millis(),
+        expires.map(Timestamp::as_millis),
+        job.outset.timeout.map(millis),
+        job.outset.max_retries,
+        job.outset.result_ttl.map(millis),
+        job.payload.codec,
+        (!is_large).then_some(&job.payload.bytes),
+    ])?;
+    if stored == 0 {
+        return find_duplicate(write, queue, job);
+    }
+    if is_large {
+        write_body(write, job.id.as_bytes(), PAYLOAD, &job.payload.bytes)?;
+    }
+    write.adds(queue_id, lane, state);
+    if state == state::SCHEDULED {
+        write.news.put_in(queue, due);
+    }
+    if let Some(expires) = expires {
+        write.news.put_in(queue, expires);
+    }
+    Ok(Enqueued { id: job.id, is_duplicate: false })
+}
+
+/// The job that is there under this id, if it is the same call.
+fn find_duplicate(write: &mut Write<'_>, queue: &Name, job: &NewJob) -> Tried<Enqueued> {
+    let lane = write
+        .connection
+        .prepare_cached("SELECT lane FROM flexiq_jobs WHERE id = ?1")?
+        .query_row([job.id.as_bytes()], |row| row.get(0))?;
+    let there = write.lanes.name(write.connection, lane)?;
+    if there.queue == *queue && there.task == job.task {
+        return Ok(Enqueued { id: job.id, is_duplicate: true });
+    }
+    Err(Error::Invalid {
+        what: "job id".into(),
+        given: format!("{} for task {} in queue {queue}", job.id, job.task),
+        accepted: format!("another id: this one is a job of task {} in queue {}", there.task, there.queue),
+    }
+    .into())
+}
+
+/// Stores a large body apart from its job.
+pub(super) fn write_body(write: &Write<'_>, id: &[u8; 16], part: u8, bytes: &[u8]) -> rusqlite::Result<()> {
+    write
+        .connection
+        .prepare_cached("INSERT OR REPLACE INTO flexiq_bodies (id, part, bytes) VALUES (?1, ?2, ?3)")?
+        .execute(params![id, part, bytes])
+        .map(drop)
+}
+
+/// Reads a body that was stored apart from its job.
+pub(super) fn read_body(
+    connection: &rusqlite::Connection,
+    id: &[u8; 16],
+    part: u8,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached("SELECT bytes FROM flexiq_bodies WHERE id = ?1 AND part = ?2")?
+        .query_row(params![id, part], |row| row.get(0))
+        .optional()
+}
+
+/// Whole milliseconds for a column, rounded up like every moment.
+pub(super) fn millis(duration: Duration) -> i64 {
+    (Timestamp::from_millis(0) + duration).as_millis()
+}
+
+/// The duration of a column.
+pub(super) fn duration(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}

@@ -1,0 +1,196 @@
+//! finish: frees the lease of a run that has ended, and moves its job by what became of it.
+//!
+//! Only the worker that holds the newest run may do so. A job that was cancelled while it ran ends as cancelled,
+//! unless the run succeeded: whatever else its worker says would mean that it runs again, or blames it for having been
+//! stopped. Such an end moves no counter.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::codes::{dead_code, scheduled_code, state, write_value};
+use super::enqueue::{LARGE, VALUE, write_body};
+use super::failure::Tried;
+use super::lanes::{LaneId, QueueId};
+use super::retention;
+use super::write::Write;
+use crate::clock::Timestamp;
+use crate::job::{DeadReason, Due, ScheduledReason, Transition, Value};
+use crate::name::Name;
+use crate::store::types::{Finish, Finished, LeaseId, WorkerId};
+use std::time::Duration;
+
+pub(super) fn finish(
+    write: &mut Write<'_>,
+    worker: WorkerId,
+    queue_name: &Name,
+    queue: QueueId,
+    end: Finish,
+) -> Tried<Finished> {
+    let Finish { lease, transition } = end;
+    let id = lease.job.as_bytes();
+    let (lane, to) = match transition {
+        Transition::Succeed { value, keep } => {
+            let Some(lane) = succeed(write, worker, queue, lease, &value, keep)? else {
+                return Ok(Finished::LeaseLost);
+            };
+            (lane, state::SUCCEEDED)
+        }
+        other => {
+            let Some((lane, is_cancelled)) = held(write, worker, queue, lease)? else {
+                return Ok(Finished::LeaseLost);
+            };
+            let to = if is_cancelled {
+                cancel(write, id, last_error(&other))?
+            } else {
+                carry_out(write, queue_name, id, other)?
+            };
+            (lane, to)
+        }
+    };
+    if to >= state::SUCCEEDED {
+        write.ends(*id, queue, lane, state::RUNNING, to);
+    } else {
+        write.moves(queue, lane, state::RUNNING, to);
+    }
+    Ok(Finished::Done)
+}
+
+/// The lane of a job if the worker holds its newest run, and whether it was cancelled.
+fn held(
+    write: &Write<'_>,
+    worker: WorkerId,
+    queue: QueueId,
+    lease: LeaseId,
+) -> rusqlite::Result<Option<(LaneId, bool)>> {
+    write
+        .connection
+        .prepare_cached(include_str!("sql/finish_held.sql"))?
+        .query_row(params![lease.job.as_bytes(), worker.as_bytes(), lease.run, queue], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()
+}
+
+/// The most frequent end by far: one statement checks, moves and answers the lane.
+fn succeed(
+    write: &Write<'_>,
+    worker: WorkerId,
+    queue: QueueId,
+    lease: LeaseId,
+    value: &Value,
+    keep: Duration,
+) -> rusqlite::Result<Option<LaneId>> {
+    let id = lease.job.as_bytes();
+    let (kind, bytes) = write_value(value);
+    let is_large = bytes.len() > LARGE;
+    let lane = write
+        .connection
+        .prepare_cached(include_str!("sql/finish_succeed.sql"))?
+        .query_row(
+            params![
+                id,
+                worker.as_bytes(),
+                lease.run,
+                queue,
+                write.now.as_millis(),
+                (write.now + keep).as_millis(),
+                kind,
+                (!is_large).then_some(&bytes),
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if is_large && lane.is_some() {
+        write_body(write, id, VALUE, &bytes)?;
+    }
+    Ok(lane)
+}
+
+/// Moves a job whose run did not succeed; answers its new state.
+fn carry_out(
+    write: &mut Write<'_>,
+    queue: &Name,
+    id: &[u8; 16],
+    transition: Transition,
+) -> rusqlite::Result<u8> {
+    let now = write.now;
+    match transition {
+        Transition::Schedule { reason, due, error } => {
+            schedule(write, queue, id, reason, due, error.as_deref())
+        }
+        Transition::Kill { reason, error } => {
+            let is_deferral = reason == DeadReason::Deferrals;
+            write.connection.prepare_cached(include_str!("sql/finish_kill.sql"))?.execute(params![
+                id,
+                dead_code(reason),
+                u8::from(!is_deferral),
+                u8::from(is_deferral),
+                error,
+                now.as_millis(),
+                (now + retention::DEAD).as_millis(),
+            ])?;
+            Ok(state::DEAD)
+        }
+        Transition::Release => {
+            write
+                .connection
+                .prepare_cached("UPDATE flexiq_jobs SET state = 1, until = NULL WHERE id = ?1")?
+                .execute([id])?;
+            Ok(state::READY)
+        }
+        Transition::Cancel => cancel(write, id, None),
+        Transition::Succeed { .. } => unreachable!("a success is carried out by `succeed`"),
+    }
+}
+
+fn schedule(
+    write: &mut Write<'_>,
+    queue: &Name,
+    id: &[u8; 16],
+    reason: ScheduledReason,
+    due: Due,
+    error: Option<&str>,
+) -> rusqlite::Result<u8> {
+    let due = due.from(write.now);
+    let is_deferral = reason == ScheduledReason::Deferral;
+    let to = if due <= write.now { state::READY } else { state::SCHEDULED };
+    let due = due.max(write.now);
+    let expires: Option<i64> =
+        write.connection.prepare_cached(include_str!("sql/finish_schedule.sql"))?.query_row(
+            params![
+                id,
+                to,
+                scheduled_code(reason),
+                due.as_millis(),
+                u8::from(!is_deferral),
+                u8::from(is_deferral),
+                error,
+            ],
+            |row| row.get(0),
+        )?;
+    if to == state::SCHEDULED {
+        write.news.put_in(queue, due);
+    }
+    if let Some(expires) = expires {
+        write.news.put_in(queue, Timestamp::from_millis(expires));
+    }
+    Ok(to)
+}
+
+/// Ends a running job as cancelled.
+fn cancel(write: &Write<'_>, id: &[u8; 16], error: Option<&str>) -> rusqlite::Result<u8> {
+    write.connection.prepare_cached(include_str!("sql/finish_cancel.sql"))?.execute(params![
+        id,
+        error,
+        write.now.as_millis(),
+        (write.now + retention::CANCELLED).as_millis(),
+    ])?;
+    Ok(state::CANCELLED)
+}
+
+/// What a failed run had to say.
+fn last_error(transition: &Transition) -> Option<&str> {
+    match transition {
+        Transition::Schedule { error, .. } | Transition::Kill { error, .. } => error.as_deref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! What other processes write to the same file: noticed within 20 ms, while someone waits for it.
+//!
+//! `PRAGMA data_version` tells that another connection has committed, not what. So all that is startable is rung for,
+//! each queue's next moment is read anew, and those who wait for an end or a call are looked after.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::bells::Hub;
+use super::house::{all_moments, all_startable};
+
+/// How often the file is looked at while someone waits: real time, whatever clock the store has.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Looks for what other processes have written.
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    seen: Option<i64>,
+    looked: Option<Instant>,
+}
+
+impl Foreign {
+    /// How long until the next look is due.
+    pub(super) fn next_look(&self) -> Duration {
+        self.looked.map_or(Duration::ZERO, |looked| EVERY.saturating_sub(looked.elapsed()))
+    }
+
+    /// Looks, if someone waits and the last look is long enough ago. The first look is always taken: what lies in the
+    /// file from before is news, too.
+    pub(super) fn look(&mut self, connection: &Connection, hub: &Hub) -> rusqlite::Result<()> {
+        if self.looked.is_some() && !(hub.is_watched() && self.next_look().is_zero()) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        let version = connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.seen == Some(version) {
+            return Ok(());
+        }
+        for (_, queue, task) in all_startable(connection)? {
+            hub.ring(&queue, &task);
+        }
+        for (queue, moment) in all_moments(connection)? {
+            hub.put_in(&queue, moment);
+        }
+        for worker in hub.calls.listening() {
+            if super::cancel::is_called(connection, worker)? {
+                hub.calls.call(worker);
+            }
+        }
+        hub.ends.look(connection)?;
+        // Only now: what failed is looked at again.
+        self.seen = Some(version);
+        Ok(())
+    }
+}

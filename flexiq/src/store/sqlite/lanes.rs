@@ -1,0 +1,142 @@
+//! The numbers of queues and lanes, remembered by the writer: a name is looked up in the file once.
+//!
+//! Rows of `flexiq_queues` and `flexiq_lanes` are never deleted or renumbered, so what is remembered stays true, also
+//! when another process writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::codes::unreadable;
+use crate::name::Name;
+
+/// The number of a queue.
+pub(super) type QueueId = i64;
+/// The number of a lane.
+pub(super) type LaneId = i64;
+
+/// More than this many lanes are forgotten together: partitions have no bound.
+const REMEMBERED: usize = 20_000;
+
+/// What the writer remembers of queues and lanes.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    queues: HashMap<Name, QueueId>,
+    lanes: HashMap<LaneId, Lane>,
+    by_name: HashMap<QueueId, HashMap<Name, HashMap<Arc<str>, LaneId>>>,
+}
+
+/// A lane: the jobs of one task, or of one partition of it.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    pub(super) queue: Name,
+    pub(super) task: Name,
+    pub(super) partition: Arc<str>,
+}
+
+impl Lanes {
+    /// Forgets all: a transaction that wrote some of them was undone.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The number of a queue, if it is known.
+    pub(super) fn find_queue(
+        &mut self,
+        connection: &Connection,
+        name: &Name,
+    ) -> rusqlite::Result<Option<QueueId>> {
+        if let Some(&queue) = self.queues.get(name) {
+            return Ok(Some(queue));
+        }
+        let found: Option<QueueId> = connection
+            .prepare_cached("SELECT queue FROM flexiq_queues WHERE name = ?1")?
+            .query_row([&**name], |row| row.get(0))
+            .optional()?;
+        if let Some(queue) = found {
+            self.queues.insert(name.clone(), queue);
+        }
+        Ok(found)
+    }
+
+    /// The number of a queue, which is made known if it is not.
+    pub(super) fn queue(&mut self, connection: &Connection, name: &Name) -> rusqlite::Result<QueueId> {
+        if let Some(queue) = self.find_queue(connection, name)? {
+            return Ok(queue);
+        }
+        connection.prepare_cached("INSERT INTO flexiq_queues (name) VALUES (?1)")?.execute([&**name])?;
+        let queue = connection.last_insert_rowid();
+        self.queues.insert(name.clone(), queue);
+        Ok(queue)
+    }
+
+    /// The number of a lane, which is made if there is none.
+    pub(super) fn lane(
+        &mut self,
+        connection: &Connection,
+        queue: (&Name, QueueId),
+        task: &Name,
+        partition: &str,
+    ) -> rusqlite::Result<LaneId> {
+        let known = self.by_name.get(&queue.1).and_then(|tasks| tasks.get(task));
+        if let Some(&lane) = known.and_then(|partitions| partitions.get(partition)) {
+            return Ok(lane);
+        }
+        let found: Option<LaneId> = connection
+            .prepare_cached(
+                "SELECT lane FROM flexiq_lanes WHERE queue = ?1 AND task = ?2 AND partition = ?3",
+            )?
+            .query_row(params![queue.1, &**task, partition], |row| row.get(0))
+            .optional()?;
+        let lane = match found {
+            Some(lane) => lane,
+            None => {
+                connection
+                    .prepare_cached("INSERT INTO flexiq_lanes (queue, task, partition) VALUES (?1, ?2, ?3)")?
+                    .execute(params![queue.1, &**task, partition])?;
+                connection.last_insert_rowid()
+            }
+        };
+        self.remember(
+            lane,
+            queue.1,
+            Lane { queue: queue.0.clone(), task: task.clone(), partition: partition.into() },
+        );
+        Ok(lane)
+    }
+
+    /// What a number means.
+    pub(super) fn name(&mut self, connection: &Connection, lane: LaneId) -> rusqlite::Result<&Lane> {
+        if !self.lanes.contains_key(&lane) {
+            let (id, found) =
+                connection.prepare_cached(include_str!("sql/lane_name.sql"))?.query_row([lane], |row| {
+                    Ok((
+                        row.get(0)?,
+                        Lane {
+                            queue: read_name("queue", &row.get::<_, String>(1)?)?,
+                            task: read_name("task", &row.get::<_, String>(2)?)?,
+                            partition: row.get(3)?,
+                        },
+                    ))
+                })?;
+            self.remember(lane, id, found);
+        }
+        Ok(&self.lanes[&lane])
+    }
+
+    fn remember(&mut self, id: LaneId, queue: QueueId, lane: Lane) {
+        if self.lanes.len() >= REMEMBERED {
+            self.lanes.clear();
+            self.by_name.clear();
+        }
+        let partitions = self.by_name.entry(queue).or_default().entry(lane.task.clone()).or_default();
+        partitions.insert(lane.partition.clone(), id);
+        self.lanes.insert(id, lane);
+    }
+}
+
+/// A name that this store has written.
+pub(super) fn read_name(what: &'static str, name: &str) -> rusqlite::Result<Name> {
+    Name::new(what, name).map_err(|error| unreadable(error.to_string()))
+}

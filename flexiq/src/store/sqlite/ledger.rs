@@ -1,0 +1,74 @@
+//! How many jobs of each lane are in which state, kept up once per transaction instead of once per job.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
+
+use super::codes::state;
+use super::lanes::{LaneId, QueueId};
+
+const STATES: usize = 7;
+
+/// What the open transaction has moved and not yet written to `flexiq_lanes` and `flexiq_queues`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    moved: HashMap<LaneId, Moved>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    queue: QueueId,
+    by_state: [i64; STATES],
+}
+
+impl Ledger {
+    /// A job of this lane is now in this state.
+    pub(super) fn enters(&mut self, queue: QueueId, lane: LaneId, state: u8) {
+        self.add(queue, lane, state, 1);
+    }
+
+    /// A job of this lane is no longer in this state.
+    pub(super) fn leaves(&mut self, queue: QueueId, lane: LaneId, state: u8) {
+        self.add(queue, lane, state, -1);
+    }
+
+    fn add(&mut self, queue: QueueId, lane: LaneId, state: u8, jobs: i64) {
+        let moved = self.moved.entry(lane).or_insert(Moved { queue, by_state: [0; STATES] });
+        moved.by_state[usize::from(state)] += jobs;
+    }
+
+    /// Whether `flexiq_lanes` does not yet say which lanes have something ready.
+    pub(super) fn hides_ready(&self) -> bool {
+        self.moved.values().any(|moved| moved.by_state[usize::from(state::READY)] != 0)
+    }
+
+    /// Writes down what has moved.
+    pub(super) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut queues: HashMap<QueueId, [i64; STATES]> = HashMap::new();
+        for (lane, Moved { queue, by_state }) in self.moved.drain() {
+            let [scheduled, ready, running, succeeded, dead, cancelled, expired] = by_state;
+            // Without a change in `ready`, its partial index is left alone.
+            if ready == 0 {
+                connection
+                    .prepare_cached(include_str!("sql/lane_moved.sql"))?
+                    .execute(params![lane, scheduled, running, succeeded, dead, cancelled, expired])?;
+            } else {
+                connection
+                    .prepare_cached(include_str!("sql/lane_moved_ready.sql"))?
+                    .execute(params![lane, scheduled, ready, running, succeeded, dead, cancelled, expired])?;
+            }
+            let total = queues.entry(queue).or_default();
+            for (sum, moved) in total.iter_mut().zip(by_state) {
+                *sum += moved;
+            }
+        }
+        for (queue, [.., succeeded, dead, cancelled, expired]) in queues {
+            if [succeeded, dead, cancelled, expired] != [0; 4] {
+                connection
+                    .prepare_cached(include_str!("sql/queue_moved.sql"))?
+                    .execute(params![queue, succeeded, dead, cancelled, expired])?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! register and retire: the workers that live, and what their tasks declare.
+
+use rusqlite::params;
+
+use super::enqueue::millis;
+use super::failure::Tried;
+use super::guard;
+use super::write::Write;
+use crate::store::types::{Hello, WorkerId};
+
+pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
+    // A start is a sign of life like a beat; how often beats will come, the first of them says.
+    guard::beat(write, hello.lease, hello.lease * 3 / 10)?;
+    write.connection.prepare_cached(include_str!("sql/register_worker.sql"))?.execute(params![
+        hello.worker.as_bytes(),
+        hello.label,
+        write.now.as_millis(),
+        millis(hello.lease),
+    ])?;
+    for queue in &hello.queues {
+        write.lanes.queue(write.connection, queue)?;
+    }
+    for (task, queue, declaration) in &hello.tasks {
+        write
+            .connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO flexiq_tasks (task, queue, declaration) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![&**task, &**queue, declaration])?;
+    }
+    Ok(())
+}
+
+pub(super) fn retire(write: &mut Write<'_>, worker: WorkerId) -> Tried<()> {
+    for forget in
+        ["DELETE FROM flexiq_workers WHERE worker = ?1", "DELETE FROM flexiq_turns WHERE worker = ?1"]
+    {
+        write.connection.prepare_cached(forget)?.execute([worker.as_bytes()])?;
+    }
+    Ok(())
+}

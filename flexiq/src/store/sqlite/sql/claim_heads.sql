@@ -1,0 +1,6 @@
+SELECT rank, due_at, id
+FROM flexiq_jobs INDEXED BY flexiq_jobs_ready
+WHERE lane = ?1
+  AND state = 1
+ORDER BY rank, due_at, id
+LIMIT ?2

@@ -1,0 +1,5 @@
+INSERT INTO flexiq_workers (worker, label, beat_at, lease_ms)
+VALUES (?1, '', ?2, ?3)
+ON CONFLICT (worker) DO UPDATE
+SET beat_at = excluded.beat_at,
+    lease_ms = excluded.lease_ms

@@ -1,0 +1,7 @@
+SELECT lane, cancel_requested > 0
+FROM flexiq_jobs
+WHERE id = ?1
+  AND worker = ?2
+  AND runs = ?3
+  AND queue = ?4
+  AND state = 2

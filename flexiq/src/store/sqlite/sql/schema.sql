@@ -1,0 +1,104 @@
+-- The tables of schema version 1. Run in the transaction that writes the version into flexiq_meta.
+
+CREATE TABLE flexiq_meta (
+    key   TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What each queue holds, by state, so that retention needs no counting.
+CREATE TABLE flexiq_queues (
+    queue     INTEGER PRIMARY KEY,
+    name      TEXT    NOT NULL UNIQUE,
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    dead      INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    expired   INTEGER NOT NULL DEFAULT 0
+);
+
+-- The jobs of one task, or of one partition of it, and how many are in which state.
+CREATE TABLE flexiq_lanes (
+    lane      INTEGER PRIMARY KEY,
+    queue     INTEGER NOT NULL,
+    task      TEXT    NOT NULL,
+    partition TEXT    NOT NULL,
+    scheduled INTEGER NOT NULL DEFAULT 0,
+    ready     INTEGER NOT NULL DEFAULT 0,
+    running   INTEGER NOT NULL DEFAULT 0,
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    dead      INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    expired   INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (queue, task, partition)
+);
+
+-- A claim looks only at lanes where something waits.
+CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0;
+
+-- Without a rowid: the id is the only key that anyone asks by, and the indexes below end with it anyway.
+-- Small bodies lie in the row, large ones in flexiq_bodies, so that a transition never rewrites them.
+CREATE TABLE flexiq_jobs (
+    id               BLOB    NOT NULL PRIMARY KEY,
+    queue            INTEGER NOT NULL,
+    lane             INTEGER NOT NULL,
+    state            INTEGER NOT NULL, -- 0 scheduled, 1 ready, 2 running, 3 succeeded, 4 dead, 5 cancelled, 6 expired
+    reason           INTEGER NOT NULL, -- why it is scheduled or dead; see codes.rs
+    rank             INTEGER NOT NULL, -- minus the priority: lower first
+    due_at           INTEGER NOT NULL, -- its age: kept while it runs, so that a released job finds its old place
+    until            INTEGER,          -- running: the end of the lease; ended: the end of its retention
+    runs             INTEGER NOT NULL DEFAULT 0,
+    failures         INTEGER NOT NULL DEFAULT 0,
+    deferrals        INTEGER NOT NULL DEFAULT 0,
+    losses           INTEGER NOT NULL DEFAULT 0,
+    max_losses       INTEGER NOT NULL DEFAULT 0, -- of the present lease
+    lapse            INTEGER NOT NULL DEFAULT 0, -- what a lapse of the lease counts as: 0 loss, 1 release
+    cancel_requested INTEGER NOT NULL DEFAULT 0, -- 1 asked, 2 the worker knows
+    worker           BLOB,             -- who runs it, or ran it last
+    enqueued_at      INTEGER NOT NULL,
+    expires_at       INTEGER,
+    started_at       INTEGER,
+    ended_at         INTEGER,
+    timeout_ms       INTEGER,
+    max_retries      INTEGER,
+    result_ttl_ms    INTEGER,
+    codec            INTEGER NOT NULL,
+    payload          BLOB,             -- null: in flexiq_bodies
+    value_kind       INTEGER,          -- 0 unit, 1 JSON, 2 too large; null: none
+    value            BLOB,             -- null for JSON: in flexiq_bodies
+    last_error       TEXT
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_jobs_ready ON flexiq_jobs (lane, rank, due_at, id) WHERE state = 1;
+CREATE INDEX flexiq_jobs_scheduled ON flexiq_jobs (queue, due_at) WHERE state = 0;
+CREATE INDEX flexiq_jobs_expiring ON flexiq_jobs (queue, expires_at) WHERE state <= 1 AND expires_at IS NOT NULL;
+CREATE INDEX flexiq_jobs_leased ON flexiq_jobs (queue, until) WHERE state = 2;
+CREATE INDEX flexiq_jobs_called ON flexiq_jobs (worker) WHERE state = 2 AND cancel_requested = 1;
+CREATE INDEX flexiq_jobs_ended ON flexiq_jobs (queue, state, until) WHERE state >= 3;
+
+CREATE TABLE flexiq_bodies (
+    id    BLOB    NOT NULL,
+    part  INTEGER NOT NULL, -- 0 payload, 1 value
+    bytes BLOB    NOT NULL,
+    PRIMARY KEY (id, part)
+);
+
+CREATE TABLE flexiq_workers (
+    worker   BLOB    NOT NULL PRIMARY KEY,
+    label    TEXT    NOT NULL,
+    beat_at  INTEGER NOT NULL,
+    lease_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- The newest turn of each worker in each queue, so that the same number again answers the same.
+CREATE TABLE flexiq_turns (
+    worker BLOB    NOT NULL,
+    queue  INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    answer BLOB    NOT NULL,
+    PRIMARY KEY (worker, queue)
+);
+
+CREATE TABLE flexiq_tasks (
+    task        TEXT NOT NULL PRIMARY KEY,
+    queue       TEXT NOT NULL,
+    declaration TEXT NOT NULL
+) WITHOUT ROWID;

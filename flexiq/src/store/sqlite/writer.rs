@@ -1,0 +1,379 @@
+//! The one thread that writes: it takes what requests are there and commits them together.
+//!
+//! One sync of the disk then serves many callers. Each request has a savepoint of its own, so that one that is refused
+//! undoes only itself; answers go out after the commit, and a commit that fails fails them all. Between requests, and
+//! only while someone waits, it looks whether another process has written.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::bells::{Hub, News};
+use super::failure::{Failure, Tried, again, explain, is_busy};
+use super::foreign::Foreign;
+use super::lanes::Lanes;
+use super::ledger::Ledger;
+use super::ticket::{Asked, Ticket};
+use super::write::Write;
+use crate::clock::Clock;
+use crate::error::{Effect, Result};
+
+/// A transaction takes in no further request after this long, so that none waits long for the others' commit.
+const LONGEST_GROUP: Duration = Duration::from_millis(20);
+
+/// The handle on the writer thread. The thread ends when the last handle is gone and all requests are answered.
+#[derive(Debug)]
+pub(super) struct Writer {
+    desk: Arc<Desk>,
+}
+
+/// Who goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Priority {
+    /// Heartbeats: a lease is lost if they are late.
+    First,
+    Normal,
+}
+
+/// Where requests wait for the writer.
+#[derive(Default)]
+struct Desk {
+    waiting: Mutex<Waiting>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    first: VecDeque<Box<dyn Request>>,
+    normal: VecDeque<Box<dyn Request>>,
+    is_closed: bool,
+    is_nudged: bool,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Desk")
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing panics while it is held but an allocation that fails; a queue of requests is whole at every moment.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn next(&mut self) -> Option<Box<dyn Request>> {
+        self.first.pop_front().or_else(|| self.normal.pop_front())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.normal.is_empty()
+    }
+
+    fn drop_abandoned(&mut self) {
+        self.first.retain(|request| !request.is_abandoned());
+        self.normal.retain(|request| !request.is_abandoned());
+    }
+}
+
+impl Writer {
+    /// Starts the thread. `foreign` looks for what other processes write; a database in memory has none.
+    pub(super) fn start(
+        connection: Connection,
+        place: Arc<str>,
+        clock: Clock,
+        hub: Arc<Hub>,
+        foreign: Option<Foreign>,
+    ) -> std::io::Result<Self> {
+        let desk = Arc::new(Desk::default());
+        let seen = desk.clone();
+        thread::Builder::new().name("flexiq-sqlite".into()).spawn(move || {
+            Office { connection, place, clock, hub, foreign, lanes: Lanes::default(), desk: seen }.run();
+        })?;
+        Ok(Self { desk })
+    }
+
+    /// Hands a verb to the thread.
+    pub(super) fn ask<T, F>(&self, priority: Priority, verb: F) -> Asked<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Write<'_>) -> Tried<T> + Send + 'static,
+    {
+        let ticket = Arc::new(Ticket::default());
+        let (reply, answer) = oneshot::channel();
+        let request =
+            Box::new(Verb { ticket: ticket.clone(), verb: Some(verb), answer: None, reply: Some(reply) });
+        let mut waiting = self.desk.lock();
+        match priority {
+            Priority::First => waiting.first.push_back(request),
+            Priority::Normal => waiting.normal.push_back(request),
+        }
+        drop(waiting);
+        self.desk.came.notify_one();
+        Asked { ticket, answer }
+    }
+
+    /// Makes the thread see that someone waits now.
+    pub(super) fn nudge(&self) {
+        self.desk.lock().is_nudged = true;
+        self.desk.came.notify_one();
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.desk.lock().is_closed = true;
+        self.desk.came.notify_one();
+    }
+}
+
+/// A request, whatever it answers.
+trait Request: Send {
+    fn is_abandoned(&self) -> bool;
+    /// Begins it; false if its caller has given up.
+    fn begin(&self) -> bool;
+    /// Carries it out. On an error, what it wrote must be undone, and it answers that error.
+    fn run(&mut self, write: &mut Write<'_>) -> Result<(), Option<rusqlite::Error>>;
+    /// Answers, after the commit or after it failed.
+    fn reply(self: Box<Self>, committed: &Result<(), rusqlite::Error>, place: &str);
+}
+
+struct Verb<T, F> {
+    ticket: Arc<Ticket>,
+    verb: Option<F>,
+    answer: Option<Tried<T>>,
+    reply: Option<oneshot::Sender<Result<T>>>,
+}
+
+impl<T, F> Request for Verb<T, F>
+where
+    T: Send,
+    F: FnOnce(&mut Write<'_>) -> Tried<T> + Send,
+{
+    fn is_abandoned(&self) -> bool {
+        self.ticket.is_abandoned()
+    }
+
+    fn begin(&self) -> bool {
+        self.ticket.begin()
+    }
+
+    fn run(&mut self, write: &mut Write<'_>) -> Result<(), Option<rusqlite::Error>> {
+        let Some(verb) = self.verb.take() else { return Ok(()) };
+        let answer = verb(write);
+        let failed = match &answer {
+            Ok(_) => Ok(()),
+            Err(Failure::Driver(error)) => Err(Some(again(error))),
+            Err(Failure::Refused(_)) => Err(None),
+        };
+        self.answer = Some(answer);
+        failed
+    }
+
+    fn reply(mut self: Box<Self>, committed: &Result<(), rusqlite::Error>, place: &str) {
+        let Some(reply) = self.reply.take() else { return };
+        let answer = match (self.answer, committed) {
+            (Some(Ok(answer)), Ok(())) => Ok(answer),
+            (Some(Ok(_)) | None, Err(error)) => Err(explain(again(error), place, commit_effect(error))),
+            (Some(Err(failure)), _) => Err(failure.into_error(place)),
+            // Its transaction was never begun: dropping the sender says so.
+            (None, Ok(())) => return,
+        };
+        // A caller that gave up meanwhile has been told that the effect is unknown.
+        let _ = reply.send(answer);
+    }
+}
+
+/// What a failed commit has left. A full disk or a lock leaves nothing; after a failed write or sync, SQLite's own
+/// rollback may be undone by what the disk has kept, so nobody can say.
+fn commit_effect(error: &rusqlite::Error) -> Effect {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::SystemIoFailure) => Effect::Unknown,
+        _ => Effect::None,
+    }
+}
+
+/// The writer thread and all that it holds.
+struct Office {
+    connection: Connection,
+    place: Arc<str>,
+    clock: Clock,
+    hub: Arc<Hub>,
+    foreign: Option<Foreign>,
+    lanes: Lanes,
+    desk: Arc<Desk>,
+}
+
+impl Office {
+    fn run(mut self) {
+        self.look_abroad();
+        while self.wait_for_requests() {
+            self.look_abroad();
+            if self.desk.lock().is_empty() {
+                continue;
+            }
+            // Bells that are rung from here on may be news that this transaction does not see.
+            let tick = self.hub.tick();
+            if let Err(error) = self.begin() {
+                // Busy is said only when nobody waits any more.
+                if !is_busy(&error) {
+                    self.refuse_all(&error);
+                }
+                continue;
+            }
+            let (requests, news, committed) = self.transact();
+            if committed.is_ok() {
+                self.tell(tick, news);
+            }
+            for request in requests {
+                request.reply(&committed, &self.place);
+            }
+        }
+    }
+
+    /// Waits until there is a request; false when the last handle is gone. Returns now and then, too, while someone
+    /// waits for what another process may write.
+    fn wait_for_requests(&self) -> bool {
+        let mut waiting = self.desk.lock();
+        loop {
+            if !waiting.is_empty() {
+                return true;
+            }
+            if waiting.is_closed {
+                return false;
+            }
+            if std::mem::take(&mut waiting.is_nudged) {
+                return true;
+            }
+            match &self.foreign {
+                Some(foreign) if self.hub.is_watched() => {
+                    let (guard, time) = self
+                        .desk
+                        .came
+                        .wait_timeout(waiting, foreign.next_look())
+                        .unwrap_or_else(PoisonError::into_inner);
+                    waiting = guard;
+                    if time.timed_out() {
+                        return true;
+                    }
+                }
+                _ => waiting = self.desk.came.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Rings for what another process has made startable.
+    fn look_abroad(&mut self) {
+        if let Some(foreign) = &mut self.foreign
+            && let Err(error) = foreign.look(&self.connection, &self.hub)
+            && !is_busy(&error)
+        {
+            tracing::warn!(store = %self.place, %error, "cannot see what other processes store");
+        }
+    }
+
+    /// Opens the transaction, as long as anyone waits for it: another process may hold the file for minutes.
+    fn begin(&self) -> rusqlite::Result<()> {
+        loop {
+            match self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
+                Err(error) if is_busy(&error) => {
+                    let mut waiting = self.desk.lock();
+                    // Their callers have been told that nothing was stored.
+                    waiting.drop_abandoned();
+                    if waiting.is_empty() {
+                        return Err(error);
+                    }
+                }
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// Carries out what is there, and commits.
+    fn transact(&mut self) -> (Vec<Box<dyn Request>>, Vec<News>, rusqlite::Result<()>) {
+        let start = Instant::now();
+        let mut ledger = Ledger::default();
+        let mut requests = Vec::new();
+        let mut all_news = Vec::new();
+        let mut outcome = Ok(());
+        while outcome.is_ok() && (requests.is_empty() || start.elapsed() < LONGEST_GROUP) {
+            let Some(mut request) = self.desk.lock().next() else { break };
+            if !request.begin() {
+                continue;
+            }
+            match self.run_one(&mut *request, &mut ledger) {
+                Ok(news) => all_news.extend(news),
+                Err(error) => outcome = Err(error),
+            }
+            requests.push(request);
+        }
+        let committed = outcome
+            .and_then(|()| ledger.write(&self.connection))
+            .and_then(|()| self.connection.prepare_cached("COMMIT")?.execute([]).map(drop));
+        if committed.is_err() {
+            self.lanes.forget();
+            if !self.connection.is_autocommit()
+                && let Err(error) = self.connection.execute_batch("ROLLBACK")
+            {
+                tracing::error!(store = %self.place, %error, "cannot roll back");
+            }
+        }
+        (requests, all_news, committed)
+    }
+
+    /// Carries out one request in a savepoint. An error means that the whole transaction is gone.
+    fn run_one(&mut self, request: &mut dyn Request, ledger: &mut Ledger) -> rusqlite::Result<Option<News>> {
+        self.connection.prepare_cached("SAVEPOINT flexiq")?.execute([])?;
+        let before = ledger.clone();
+        let mut news = News::default();
+        let mut write = Write {
+            connection: &self.connection,
+            now: self.clock.now(),
+            lanes: &mut self.lanes,
+            ledger,
+            news: &mut news,
+        };
+        match request.run(&mut write) {
+            Ok(()) => {
+                self.connection.prepare_cached("RELEASE flexiq")?.execute([])?;
+                Ok(Some(news))
+            }
+            Err(error) => {
+                *ledger = before;
+                self.lanes.forget();
+                if self.connection.is_autocommit() {
+                    // A full disk, for one, makes SQLite undo the whole transaction by itself.
+                    return Err(error.unwrap_or(rusqlite::Error::InvalidQuery));
+                }
+                self.connection.execute_batch("ROLLBACK TO flexiq; RELEASE flexiq")?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tells those who wait what has been committed.
+    fn tell(&mut self, tick: u64, all_news: Vec<News>) {
+        for news in all_news {
+            if let Err(error) = self.hub.tell(tick, news, &self.connection, &mut self.lanes) {
+                // Whoever waits is woken by the next beat instead.
+                tracing::warn!(store = %self.place, %error, "cannot ring for what was stored");
+            }
+        }
+    }
+
+    /// Answers all that wait with the error that let no transaction begin.
+    fn refuse_all(&self, error: &rusqlite::Error) {
+        loop {
+            let Some(request) = self.desk.lock().next() else { break };
+            if request.begin() {
+                request.reply(&Err(again(error)), &self.place);
+            }
+        }
+    }
+}

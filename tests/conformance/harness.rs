@@ -1,0 +1,228 @@
+//! A store under test, its clock's hands, and short words for what the tests say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flexiq::clock::{Clock, ManualClock, Timestamp};
+use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
+use flexiq::internals::*;
+use flexiq::job::{Due, Transition, Value};
+use flexiq::{Job, JobId, State};
+
+/// Where every manual clock starts.
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+/// The lease that workers of these tests ask for, and how often they beat.
+pub(crate) const LEASE: Duration = secs(10);
+pub(crate) const BEAT: Duration = secs(3);
+/// How long successes of these tests are kept.
+pub(crate) const KEEP: Duration = secs(300);
+
+pub(crate) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) const fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new("test", text).expect("tests use valid names")
+}
+
+/// Runs each test once for every store.
+macro_rules! for_every_store {
+    ($($(#[$attribute:meta])* async fn $test:ident($bench:ident: Bench) $body:block)*) => {
+        $(
+            mod $test {
+                use super::*;
+
+                async fn check($bench: Bench) $body
+
+                $(#[$attribute])*
+                #[tokio::test]
+                async fn sqlite_memory() {
+                    check(Bench::sqlite_memory().await).await;
+                }
+
+                $(#[$attribute])*
+                #[tokio::test]
+                async fn sqlite_file() {
+                    check(Bench::sqlite_file().await).await;
+                }
+            }
+        )*
+    };
+}
+pub(crate) use for_every_store;
+
+/// A store with a manual clock, and a worker that lives.
+pub(crate) struct Bench {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hands: ManualClock,
+    /// A worker that beats whenever [`pass`](Bench::pass) lets time pass, and holds no lease.
+    pub(crate) living: WorkerId,
+    _folder: Option<Folder>,
+}
+
+/// A folder that is deleted at the end of its test.
+pub(crate) struct Folder(pub(crate) std::path::PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("flexiq-test-{}", JobId::new()));
+        std::fs::create_dir(&path).expect("the temporary folder can be written");
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> std::path::PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Bench {
+    pub(crate) async fn sqlite_memory() -> Self {
+        Self::sqlite(Location::Memory, None).await
+    }
+
+    pub(crate) async fn sqlite_file() -> Self {
+        let folder = Folder::new();
+        Self::sqlite(Location::File(folder.file("jobs.db")), Some(folder)).await
+    }
+
+    async fn sqlite(location: Location, folder: Option<Folder>) -> Self {
+        let (clock, hands) = Clock::manual(START);
+        let mut options = SqliteOptions::new(location);
+        options.clock = clock;
+        let store = SqliteStore::open(options).await.expect("the store opens");
+        let living = WorkerId::new();
+        let bench = Self { store, hands, living, _folder: folder };
+        bench.register(living).await;
+        bench
+    }
+
+    pub(crate) async fn register(&self, worker: WorkerId) {
+        let hello = Hello { worker, label: "host:1".into(), lease: LEASE, queues: vec![], tasks: vec![] };
+        self.store.register(hello).await.expect("a worker registers");
+    }
+
+    /// A new worker that lives.
+    pub(crate) async fn worker(&self) -> WorkerId {
+        let worker = WorkerId::new();
+        self.register(worker).await;
+        worker
+    }
+
+    /// Lets time pass as a living fleet would see it: with a beat every three seconds.
+    pub(crate) async fn pass(&self, time: Duration) {
+        let mut left = time;
+        while !left.is_zero() {
+            let step = left.min(BEAT);
+            self.hands.advance(step);
+            left -= step;
+            self.beat(self.living, &[]).await;
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.store.clock().now()
+    }
+
+    /// Enqueues one job of `task` in the queue "q".
+    pub(crate) async fn enqueue(&self, job: NewJob) -> JobId {
+        self.enqueue_many("q", vec![job]).await[0].id
+    }
+
+    pub(crate) async fn enqueue_many(&self, queue: &str, jobs: Vec<NewJob>) -> Vec<Enqueued> {
+        self.store.enqueue(Enqueue { queue: name(queue), jobs }).await.expect("the batch is stored")
+    }
+
+    /// Claims up to `most` jobs of these tasks from the queue "q".
+    pub(crate) async fn claim(&self, worker: WorkerId, tasks: &[&str], most: u32) -> Vec<Claimed> {
+        self.turn(worker, vec![], Some(claim(tasks, most))).await.claimed
+    }
+
+    /// A turn of the queue "q" with a number of its own.
+    pub(crate) async fn turn(
+        &self,
+        worker: WorkerId,
+        finishes: Vec<Finish>,
+        claim: Option<Claim>,
+    ) -> TurnAnswer {
+        let turn = Turn { worker, queue: name("q"), number: next_number(), finishes, claim };
+        self.store.turn(turn).await.expect("the turn is answered")
+    }
+
+    /// Finishes one run.
+    pub(crate) async fn finish(&self, worker: WorkerId, lease: LeaseId, transition: Transition) -> Finished {
+        self.turn(worker, vec![Finish { lease, transition }], None).await.finished[0]
+    }
+
+    pub(crate) async fn beat(&self, worker: WorkerId, leases: &[LeaseId]) -> BeatAnswer {
+        let leases = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
+        self.store
+            .extend(Beat { worker, lease: LEASE, every: BEAT, leases })
+            .await
+            .expect("the beat is answered")
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> Job {
+        self.store.job(id).await.expect("the store answers").expect("the job is there")
+    }
+
+    pub(crate) async fn state(&self, id: JobId) -> State {
+        self.job(id).await.state
+    }
+
+    /// The counts of a task of the queue "q".
+    pub(crate) async fn counts(&self, task: &str) -> TaskCounts {
+        let counts = self.store.counts().await.expect("the store answers");
+        counts.tasks.into_iter().find(|counts| counts.task == task).unwrap_or_default()
+    }
+}
+
+/// Grows over the whole run of the suite, so that no two turns have one number by accident.
+pub(crate) fn next_number() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A job of `task` that is due now.
+pub(crate) fn job(task: &str) -> NewJob {
+    NewJob {
+        id: JobId::new(),
+        task: name(task),
+        partition: String::new(),
+        payload: Payload { codec: 0, bytes: b"{}".to_vec() },
+        priority: 0,
+        due: Due::NOW,
+        expires: None,
+        outset: Outset::default(),
+    }
+}
+
+/// A claim of `most` jobs in one kind of slot.
+pub(crate) fn claim(tasks: &[&str], most: u32) -> Claim {
+    Claim {
+        slots: vec![most],
+        tasks: tasks
+            .iter()
+            .map(|task| Room { task: name(task), slot: 0, at_most: u32::MAX, max_losses: 3 })
+            .collect(),
+        lease: LEASE,
+    }
+}
+
+pub(crate) fn succeed() -> Transition {
+    Transition::Succeed { value: Value::Unit, keep: KEEP }
+}
+
+pub(crate) fn ids(claimed: &[Claimed]) -> Vec<JobId> {
+    claimed.iter().map(|claimed| claimed.lease.job).collect()
+}
