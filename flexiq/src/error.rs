@@ -213,7 +213,7 @@ pub enum Error {
         /// The task.
         task: String,
         /// The argument of `#[flexiq::task]`.
-        argument: &'static str,
+        argument: String,
     },
 }
 

@@ -1,23 +1,31 @@
 //! flexiq runs Rust functions as background jobs.
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
-pub mod clock;
+mod clock;
 mod error;
-pub mod job;
+mod job;
 mod name;
 mod policy;
 mod store;
 mod task;
 
+mod queue;
+mod worker;
+
 /// The store trait and its types, for this project's own tests and benchmarks. Exempt from semver.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::clock::{Clock, ManualClock, Timestamp};
+    pub use crate::job::{After, Due, Outcome, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{Backoff, Budgets, Counters, Rate, after_run};
     pub use crate::store::*;
 }
 
 pub use error::{Effect, Error, Result};
-pub use job::{Job, JobFailure, JobId, State};
+pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
+pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
+pub use store::{Cancelled, TaskCounts};
 pub use task::{Context, Retry, Task};
+pub use worker::{Worker, WorkerBuilder};

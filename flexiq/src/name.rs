@@ -1,15 +1,23 @@
 //! Names of queues, tasks and prefixes: checked once, cheap to clone.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
 /// A name of a queue or task: 1 to 100 of `A-Z a-z 0-9 _ . -`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(Arc<str>);
+#[derive(Clone)]
+pub struct Name(Text);
+
+#[derive(Clone)]
+enum Text {
+    Static(&'static str),
+    Shared(Arc<str>),
+}
 
 impl Name {
     /// Checks and keeps a name; `what` is "queue", "task" or "prefix", for the message.
@@ -20,13 +28,26 @@ impl Name {
     pub fn new(what: &'static str, name: impl AsRef<str>) -> Result<Self> {
         let name = name.as_ref();
         if is_valid(name) {
-            return Ok(Self(name.into()));
+            return Ok(Self(Text::Shared(name.into())));
         }
         Err(Error::Invalid {
             what: format!("{what} name"),
             given: format!("{name:?}"),
             accepted: "1 to 100 of A-Z a-z 0-9 _ . -".into(),
         })
+    }
+
+    /// A name that the macro has checked: costs nothing to make or clone.
+    pub const fn from_static(name: &'static str) -> Self {
+        Self(Text::Static(name))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Text::Static(name) => name,
+            Text::Shared(name) => name,
+        }
     }
 }
 
@@ -40,31 +61,52 @@ impl Deref for Name {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
+// Compared and hashed as text, so that maps of names are searched with a `&str`.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
-        &self.0
+        self.as_str()
     }
 }
 
-impl AsRef<str> for Name {
-    fn as_ref(&self) -> &str {
-        &self.0
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self)
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", &self.0)
+        write!(f, "{:?}", self.as_str())
     }
 }
 

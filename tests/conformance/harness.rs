@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flexiq::clock::{Clock, ManualClock, Timestamp};
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
 use flexiq::internals::*;
-use flexiq::job::{Due, Transition, Value};
+use flexiq::internals::{Clock, ManualClock, Timestamp};
+use flexiq::internals::{Due, Transition, Value};
 use flexiq::{Job, JobId, State};
 
 /// Where every manual clock starts.
@@ -155,7 +155,7 @@ impl Bench {
         claim: Option<Claim>,
     ) -> TurnAnswer {
         let turn = Turn { worker, queue: name("q"), number: next_number(), finishes, claim };
-        self.store.turn(turn).await.expect("the turn is answered")
+        self.store.turn(Arc::new(turn)).await.expect("the turn is answered")
     }
 
     /// Finishes one run.

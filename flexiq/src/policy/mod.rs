@@ -1,7 +1,7 @@
 //! What decides: numbers and time in, a decision out. No clock, no I/O, no store.
 
 mod near;
-mod notation;
+pub(crate) mod notation;
 mod retry;
 
 pub(crate) use near::nearest;

@@ -125,3 +125,136 @@ fn after_failure(
 pub fn is_poison(losses: u32, max_losses: u32) -> bool {
     losses > max_losses
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::job::Value;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+    const KEEP: Duration = Duration::from_secs(300);
+
+    fn failed(after: After) -> Outcome {
+        Outcome::Failed { error: "boom".into(), after }
+    }
+
+    fn decide(outcome: Outcome, counters: Counters, budgets: &Budgets) -> Transition {
+        after_run(outcome, counters, budgets, KEEP, NOW, 0.5)
+    }
+
+    fn wait_of(transition: &Transition) -> Duration {
+        match transition {
+            Transition::Schedule { due: Due::In(wait), .. } => *wait,
+            other => panic!("not scheduled: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn ten_default_retries_span_about_seventeen_minutes() {
+        let waits: Duration = (1..=10).map(|failures| Budgets::DEFAULT.backoff.wait(failures)).sum();
+        assert_eq!(waits, Duration::from_secs(1 + 2 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 512));
+        assert_eq!(Budgets::DEFAULT.backoff.wait(11), Duration::from_secs(600));
+    }
+
+    #[test]
+    fn three_retries_are_at_most_four_failed_runs() {
+        let budgets = Budgets { max_retries: 3, ..Budgets::DEFAULT };
+        let dead_after = (0..).find(|&failures| {
+            let counters = Counters { failures, deferrals: 0 };
+            matches!(decide(failed(After::Backoff), counters, &budgets), Transition::Kill { .. })
+        });
+        assert_eq!(dead_after, Some(3));
+    }
+
+    #[test]
+    fn a_job_without_retries_is_dead_at_its_first_failure() {
+        let budgets = Budgets { max_retries: 0, ..Budgets::DEFAULT };
+        for after in [After::Backoff, After::Delay(Duration::from_secs(1))] {
+            let transition = decide(failed(after), Counters::default(), &budgets);
+            assert_eq!(
+                transition,
+                Transition::Kill { reason: DeadReason::Failures, error: Some("boom".into()) }
+            );
+        }
+    }
+
+    #[test]
+    fn never_is_dead_at_once_and_says_so() {
+        let transition = decide(failed(After::Never), Counters::default(), &Budgets::DEFAULT);
+        assert_eq!(transition, Transition::Kill { reason: DeadReason::Never, error: Some("boom".into()) });
+    }
+
+    #[test]
+    fn a_payload_that_does_not_fit_is_dead_whatever_is_left_of_the_budget() {
+        let transition =
+            decide(Outcome::Undecodable { error: "month".into() }, Counters::default(), &Budgets::DEFAULT);
+        assert_eq!(transition, Transition::Kill { reason: DeadReason::Decode, error: Some("month".into()) });
+    }
+
+    #[test]
+    fn a_moment_that_is_over_defers_for_the_shortest_time() {
+        let deferred = |due| decide(Outcome::Deferred(due), Counters::default(), &Budgets::DEFAULT);
+        assert_eq!(wait_of(&deferred(Due::At(NOW))), SHORTEST_DEFERRAL);
+        assert_eq!(wait_of(&deferred(Due::In(Duration::ZERO))), SHORTEST_DEFERRAL);
+        let later = Due::At(NOW + Duration::from_secs(60));
+        assert_eq!(
+            deferred(later),
+            Transition::Schedule { reason: ScheduledReason::Deferral, due: later, error: None }
+        );
+    }
+
+    #[test]
+    fn deferrals_end_only_past_their_own_budget() {
+        let budgets = Budgets { max_retries: 0, max_deferrals: Some(5), ..Budgets::DEFAULT };
+        let deferred =
+            |deferrals| decide(Outcome::Deferred(Due::NOW), Counters { failures: 0, deferrals }, &budgets);
+        assert!(matches!(deferred(4), Transition::Schedule { .. }));
+        assert_eq!(deferred(5), Transition::Kill { reason: DeadReason::Deferrals, error: None });
+    }
+
+    #[test]
+    fn three_losses_are_forgiven_and_the_fourth_is_not() {
+        assert!(!is_poison(3, 3));
+        assert!(is_poison(4, 3));
+    }
+
+    proptest! {
+        #[test]
+        fn the_back_off_grows_with_failures_alone(failures in 0..9u32, deferrals in 0..1_000u32, chance in 0.0..=1.0) {
+            let wait = |deferrals| {
+                let counters = Counters { failures, deferrals };
+                wait_of(&after_run(failed(After::Backoff), counters, &Budgets::DEFAULT, KEEP, NOW, chance))
+            };
+            prop_assert_eq!(wait(0), wait(deferrals));
+            let plain = Budgets::DEFAULT.backoff.wait(failures + 1);
+            prop_assert!(wait(0) >= plain.mul_f64(0.7499) && wait(0) <= plain.mul_f64(1.2501));
+        }
+
+        #[test]
+        fn the_back_off_never_shrinks_and_never_passes_its_largest(
+            first in 1..100_000u64, largest in 1..10_000_000u64, failures in 1..u32::MAX,
+        ) {
+            let largest = Duration::from_millis(largest.max(first));
+            let backoff = Backoff::Doubling { first: Duration::from_millis(first), largest };
+            prop_assert!(backoff.wait(failures) <= backoff.wait(failures.saturating_add(1)));
+            prop_assert!(backoff.wait(failures) <= largest);
+            prop_assert_eq!(backoff.wait(1), Duration::from_millis(first));
+        }
+
+        #[test]
+        fn a_deferral_never_spends_a_retry(failures in 0..100u32, deferrals in 0..100u32, max_retries in 0..5u32) {
+            let budgets = Budgets { max_retries, ..Budgets::DEFAULT };
+            let transition = decide(Outcome::Deferred(Due::NOW), Counters { failures, deferrals }, &budgets);
+            let is_deferral = matches!(transition, Transition::Schedule { reason: ScheduledReason::Deferral, .. });
+            prop_assert!(is_deferral);
+        }
+
+        #[test]
+        fn a_success_is_kept_as_long_as_it_was_told(failures in 0..100u32, deferrals in 0..100u32) {
+            let transition = decide(Outcome::Succeeded(Value::Unit), Counters { failures, deferrals }, &Budgets::DEFAULT);
+            prop_assert_eq!(transition, Transition::Succeed { value: Value::Unit, keep: KEEP });
+        }
+    }
+}

@@ -12,6 +12,7 @@ pub mod sqlite;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub use types::{
     Beat, BeatAnswer, Cancelled, Claim, Claimed, Counts, Enqueue, Enqueued, Filter, Finish, Finished, Hello,
@@ -46,7 +47,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A worker's finishes and its next claim of one queue, in this order, in one step.
     ///
     /// The same number of the same worker and queue again answers the same and changes nothing.
-    fn turn(&self, turn: Turn) -> Step<'_, TurnAnswer>;
+    fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer>;
 
     /// Renews leases, says that the worker lives, and keeps house for all: promotes, expires, reaps and prunes.
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer>;
@@ -80,8 +81,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Waits until a job has ended, and answers how. `None` if there is no such job.
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>>;
 
-    /// Cancels a job: a pending one ends at once, a running one is told to stop.
-    fn cancel(&self, id: JobId) -> Step<'_, Cancelled>;
+    /// Cancels a job: a pending one ends at once, a running one is told to stop. `None` if there is no such job.
+    fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>>;
 
     /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. False if it is in another
     /// state or does not exist.

@@ -301,8 +301,6 @@ pub enum Cancelled {
     Requested,
     /// The job had already ended, in this state.
     AlreadyEnded(State),
-    /// There is no such job.
-    Unknown,
 }
 
 /// Which jobs to list.

@@ -47,9 +47,9 @@ impl Context {
         run: RunInfo,
         token: CancellationToken,
         runtime: Handle,
-        queue: Arc<dyn Any + Send + Sync>,
+        queue: impl Any + Send + Sync,
     ) -> Self {
-        Self { run: Arc::new(run), token, runtime: Some(runtime), queue: Some(queue) }
+        Self { run: Arc::new(run), token, runtime: Some(runtime), queue: Some(Arc::new(queue)) }
     }
 
     /// A context of a first run, for calling a task directly in a test.

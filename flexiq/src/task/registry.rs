@@ -65,6 +65,25 @@ impl Registry {
         Self::of(inventory::iter::<Entry>.into_iter().map(|entry| Task(entry.0)))
     }
 
+    /// The linked task of this name, without looking at the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DuplicateTask`] if two have it.
+    pub fn find(name: &str) -> Result<Option<&'static TaskDefinition>> {
+        let mut found =
+            inventory::iter::<Entry>.into_iter().map(|entry| entry.0).filter(|task| task.name == name);
+        match (found.next(), found.next()) {
+            (Some(one), Some(other)) => Err(duplicate(one, other)),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// The names of all linked tasks.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        inventory::iter::<Entry>.into_iter().map(|entry| entry.0.name)
+    }
+
     /// These tasks; one that is named twice counts once.
     ///
     /// # Errors

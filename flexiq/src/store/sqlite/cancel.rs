@@ -9,7 +9,7 @@ use super::write::Write;
 use crate::job::{JobId, State};
 use crate::store::types::{Cancelled, WorkerId};
 
-pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Cancelled> {
+pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Option<Cancelled>> {
     let id = job.as_bytes();
     let found = write
         .connection
@@ -19,7 +19,7 @@ pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Cancelled> {
             Ok((row.get(0)?, row.get(1)?, state, row.get::<_, Option<[u8; 16]>>(4)?))
         })
         .optional()?;
-    let Some((queue, lane, from, worker)) = found else { return Ok(Cancelled::Unknown) };
+    let Some((queue, lane, from, worker)) = found else { return Ok(None) };
     match from {
         State::Scheduled(_) | State::Ready => {
             write
@@ -33,7 +33,7 @@ pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Cancelled> {
                     (write.now + retention::CANCELLED).as_millis()
                 ])?;
             write.ends(*id, queue, lane, state_code(from), state::CANCELLED);
-            Ok(Cancelled::Done)
+            Ok(Some(Cancelled::Done))
         }
         State::Running => {
             write
@@ -43,9 +43,9 @@ pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Cancelled> {
                 )?
                 .execute([id])?;
             write.news.called.extend(worker.map(WorkerId::from_bytes));
-            Ok(Cancelled::Requested)
+            Ok(Some(Cancelled::Requested))
         }
-        ended => Ok(Cancelled::AlreadyEnded(ended)),
+        ended => Ok(Some(Cancelled::AlreadyEnded(ended))),
     }
 }
 

@@ -175,8 +175,8 @@ impl Store for SqliteStore {
         self.write(Priority::Normal, |write| enqueue::enqueue(write, batch))
     }
 
-    fn turn(&self, turn: Turn) -> Step<'_, TurnAnswer> {
-        self.write(Priority::Normal, |write| turn::turn(write, turn))
+    fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
+        self.write(Priority::Normal, move |write| turn::turn(write, Arc::unwrap_or_clone(turn)))
     }
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
@@ -248,7 +248,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn cancel(&self, id: JobId) -> Step<'_, Cancelled> {
+    fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
         self.write(Priority::Normal, move |write| cancel::cancel(write, id))
     }
 

@@ -1,0 +1,196 @@
+//! One call on its way to becoming a stored job: what the caller set, checked, with the task's own values beneath.
+
+use std::time::Duration;
+
+use super::by_name::Named;
+use crate::error::{Error, Result};
+use crate::job::{Due, JobId};
+use crate::name::Name;
+use crate::store::{NewJob, Outset, Payload, Store};
+use crate::task::{Call, TaskDefinition};
+
+/// The codec byte of JSON.
+const JSON: u8 = 0;
+
+/// One call on its way to becoming a stored job.
+pub(super) struct Draft {
+    target: Target,
+    id: JobId,
+    queue: Option<Name>,
+    priority: Option<i8>,
+    due: Due,
+    expires: Option<Duration>,
+    outset: Outset,
+    /// The first thing that was wrong: told when the draft is stored, where there is a result to tell it in.
+    error: Option<Error>,
+}
+
+/// The task that is called, and with what.
+enum Target {
+    /// A task whose definition is linked.
+    Defined(Call),
+    /// A task that is known by name alone.
+    Named(Named),
+}
+
+/// A job that is ready to be stored in a queue.
+pub(super) struct Ready {
+    pub(super) queue: Name,
+    pub(super) job: NewJob,
+}
+
+/// What a task says of all its calls.
+pub(super) struct Calling {
+    pub(super) task: Name,
+    pub(super) queue: Name,
+    pub(super) any_queue: bool,
+    pub(super) priority: i8,
+    pub(super) expires: Option<Duration>,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Draft {
+    pub(super) fn of_call(call: Call) -> Self {
+        Self::new(Target::Defined(call))
+    }
+
+    pub(super) fn of_named(named: Named) -> Self {
+        Self::new(Target::Named(named))
+    }
+
+    fn new(target: Target) -> Self {
+        Self {
+            target,
+            id: JobId::new(),
+            queue: None,
+            priority: None,
+            due: Due::NOW,
+            expires: None,
+            outset: Outset::default(),
+            error: None,
+        }
+    }
+
+    pub(super) fn set_id(&mut self, id: JobId) {
+        self.id = id;
+    }
+
+    pub(super) fn set_due(&mut self, due: Due) {
+        self.due = due;
+    }
+
+    pub(super) fn set_queue(&mut self, queue: &str) {
+        match Name::new("queue", queue) {
+            Ok(name) => self.queue = Some(name),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    pub(super) fn set_priority(&mut self, priority: i8) {
+        if (-100..=100).contains(&priority) {
+            self.priority = Some(priority);
+        } else {
+            self.refuse(Error::Invalid {
+                what: "priority".into(),
+                given: priority.to_string(),
+                accepted: "-100 to 100, higher first".into(),
+            });
+        }
+    }
+
+    pub(super) fn set_expires(&mut self, expires: Duration) {
+        self.expires = self.positive("expires", expires);
+    }
+
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.outset.timeout = self.positive("timeout", timeout);
+    }
+
+    pub(super) fn set_max_retries(&mut self, max_retries: u32) {
+        self.outset.max_retries = Some(max_retries);
+    }
+
+    pub(super) fn set_result_ttl(&mut self, result_ttl: Duration) {
+        self.outset.result_ttl = self.positive("result_ttl", result_ttl);
+    }
+
+    fn positive(&mut self, what: &str, duration: Duration) -> Option<Duration> {
+        if duration.is_zero() {
+            self.refuse(Error::Invalid {
+                what: what.into(),
+                given: "0 s".into(),
+                accepted: "a duration above zero; leave the call out for the task's own value".into(),
+            });
+        }
+        Some(duration)
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Checks everything and fills in what the task says.
+    pub(super) async fn resolve(self, store: &dyn Store, max_payload: usize) -> Result<Ready> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let calling = match self.target {
+            Target::Defined(call) => Calling::of_call(call)?,
+            Target::Named(named) => named.resolve(store).await?,
+        };
+        let queue = match self.queue {
+            Some(other) if other != calling.queue && !calling.any_queue => {
+                return Err(Error::Invalid {
+                    what: format!("queue of task {}", calling.task),
+                    given: other.to_string(),
+                    accepted: format!(
+                        "{}, its home queue, unless it has #[flexiq::task(any_queue)]",
+                        calling.queue
+                    ),
+                });
+            }
+            Some(other) => other,
+            None => calling.queue,
+        };
+        if calling.payload.len() > max_payload {
+            return Err(Error::PayloadTooLarge {
+                task: calling.task.to_string(),
+                size: calling.payload.len(),
+                limit: max_payload,
+            });
+        }
+        let job = NewJob {
+            id: self.id,
+            task: calling.task,
+            partition: String::new(),
+            payload: Payload { codec: JSON, bytes: calling.payload },
+            priority: self.priority.unwrap_or(calling.priority),
+            due: self.due,
+            expires: self.expires.or(calling.expires),
+            outset: self.outset,
+        };
+        Ok(Ready { queue, job })
+    }
+}
+
+impl Calling {
+    fn of_call(call: Call) -> Result<Self> {
+        let definition = call.definition();
+        Ok(Self { payload: call.finish()?, ..Self::of_definition(definition)? })
+    }
+
+    /// What a linked definition says of its calls, without a payload.
+    pub(super) fn of_definition(definition: &'static TaskDefinition) -> Result<Self> {
+        if let Some(argument) = definition.not_built().first() {
+            return Err(Error::NotBuilt { task: definition.name.into(), argument: (*argument).into() });
+        }
+        Ok(Self {
+            task: Name::from_static(definition.name),
+            queue: Name::from_static(definition.queue),
+            any_queue: definition.any_queue,
+            priority: definition.priority,
+            expires: definition.expires,
+            payload: Vec::new(),
+        })
+    }
+}

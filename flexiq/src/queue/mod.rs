@@ -1,0 +1,183 @@
+//! The user's handle on a store: open it, enqueue, look at jobs, start workers.
+//!
+//! Everything here checks what it is given and speaks to the `Store` trait; nothing knows which store it is.
+
+mod answer;
+mod batch;
+mod builder;
+mod by_name;
+mod draft;
+mod enqueue;
+mod handle;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use answer::Answer;
+pub use batch::Batch;
+pub use builder::QueueBuilder;
+pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
+pub use handle::JobHandle;
+
+use crate::error::{Error, Result};
+use crate::job::{Job, JobId};
+use crate::store::{Cancelled, Store, TaskCounts};
+use crate::task::Context;
+use crate::worker::WorkerBuilder;
+
+/// The handle on a whole store: enqueues jobs, shows them, starts workers. Cheap to clone.
+///
+/// ```
+/// # async fn example() -> flexiq::Result<()> {
+/// let queue = flexiq::Queue::open("sqlite::memory:").await?;
+/// assert!(queue.counts().await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Queue {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    max_payload: usize,
+    max_result: usize,
+}
+
+impl Queue {
+    /// Opens a store by its URL, creating it if it is not there: `sqlite://jobs.db` (relative),
+    /// `sqlite:///var/jobs.db`, `sqlite::memory:`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidUrl`] for anything else, and what the store says if it cannot be opened.
+    pub fn open(url: impl Into<String>) -> Answer<Self> {
+        Self::builder(url).open()
+    }
+
+    /// Opens the store that the environment names in `FLEXIQ_URL`, or else `sqlite://flexiq.db`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open).
+    pub fn from_env() -> Answer<Self> {
+        Self::open(std::env::var("FLEXIQ_URL").unwrap_or_else(|_| "sqlite://flexiq.db".into()))
+    }
+
+    /// A store to be opened with settings of its own.
+    pub fn builder(url: impl Into<String>) -> QueueBuilder {
+        QueueBuilder::new(url.into())
+    }
+
+    /// A worker for the tasks that are linked into this program, to be refined and started.
+    pub fn worker(&self) -> WorkerBuilder {
+        WorkerBuilder::new(self.clone())
+    }
+
+    /// The handle of a job whose id is known, whose value is a `T`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownJob`] if there is none of this id.
+    pub fn job<T>(&self, id: impl Into<JobId>) -> Answer<JobHandle<T>> {
+        let (queue, id) = (self.clone(), id.into());
+        Answer::new(async move {
+            let job = queue.store().job(id).await?.ok_or(Error::UnknownJob(id))?;
+            JobHandle::of(queue, &job)
+        })
+    }
+
+    /// A job as the store shows it now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownJob`] if there is none of this id.
+    pub fn status(&self, id: impl Into<JobId>) -> Answer<Job> {
+        let (store, id) = (self.shared.store.clone(), id.into());
+        Answer::new(async move { store.job(id).await?.ok_or(Error::UnknownJob(id)) })
+    }
+
+    /// Cancels a job: a pending one ends at once; a running one is told to stop, and an `async` one is dropped a second
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownJob`] if there is none of this id.
+    pub fn cancel(&self, id: impl Into<JobId>) -> Answer<Cancelled> {
+        let (store, id) = (self.shared.store.clone(), id.into());
+        Answer::new(async move { store.cancel(id).await?.ok_or(Error::UnknownJob(id)) })
+    }
+
+    /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. Answers whether it was one.
+    pub fn retry(&self, id: impl Into<JobId>) -> Answer<bool> {
+        let (store, id) = (self.shared.store.clone(), id.into());
+        Answer::new(async move { store.retry(id).await })
+    }
+
+    /// Deletes a job that has ended. Answers whether it had.
+    pub fn delete(&self, id: impl Into<JobId>) -> Answer<bool> {
+        let (store, id) = (self.shared.store.clone(), id.into());
+        Answer::new(async move { store.delete(id).await })
+    }
+
+    /// How many jobs are in which state, by queue and task.
+    pub fn counts(&self) -> Answer<Vec<TaskCounts>> {
+        let store = self.shared.store.clone();
+        Answer::new(async move { Ok(store.counts().await?.tasks) })
+    }
+
+    /// A handle on a store that is already open, for this project's own tests.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn on(store: Arc<dyn Store>) -> Self {
+        Self { shared: Arc::new(Shared { store, max_payload: 1024 * 1024, max_result: 1024 * 1024 }) }
+    }
+
+    /// The store below, for this project's own tests.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn below(&self) -> Arc<dyn Store> {
+        self.shared.store.clone()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    pub(crate) fn max_result(&self) -> usize {
+        self.shared.max_result
+    }
+
+    /// Whether both are handles on the same opened store.
+    fn is_same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Queue").field(&self.shared.store.place()).finish()
+    }
+}
+
+impl Context {
+    /// The queue that this job came from, to enqueue more on.
+    ///
+    /// # Panics
+    ///
+    /// If the context was made by [`Context::for_test`] and given no queue [`with_queue`](Self::with_queue).
+    pub fn queue(&self) -> &Queue {
+        self.queue
+            .as_deref()
+            .and_then(|queue| queue.downcast_ref())
+            .expect("Context::for_test() has no queue: give it one with .with_queue(&queue)")
+    }
+
+    /// Gives a context for tests a queue to enqueue on.
+    #[must_use]
+    pub fn with_queue(mut self, queue: &Queue) -> Self {
+        self.queue = Some(Arc::new(queue.clone()));
+        self
+    }
+}

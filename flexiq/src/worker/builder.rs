@@ -1,0 +1,275 @@
+//! How a worker is set and started.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::plan::{Plan, Wishes};
+use super::signals::Signals;
+use super::{Worker, join};
+use crate::error::{Error, Result};
+use crate::policy::notation;
+use crate::queue::Queue;
+use crate::store::{Hello, WorkerId};
+use crate::task::{Declaration, Registry, States, Task};
+
+/// A worker to be set and started: [`Queue::worker`].
+///
+/// What is not set is taken from the environment: `FLEXIQ_WORKERS`, `FLEXIQ_ASYNC_CONCURRENCY`, `FLEXIQ_QUEUES` (separated
+/// by commas), `FLEXIQ_GRACE` and `FLEXIQ_LEASE` (such as `25s`).
+#[must_use = "a worker works after `.start().await`, or while `.run().await` runs"]
+#[derive(Clone)]
+pub struct WorkerBuilder {
+    queue: Queue,
+    states: States,
+    tasks: Option<Vec<Task>>,
+    queues: Option<Vec<String>>,
+    workers: Option<u32>,
+    async_concurrency: Option<u32>,
+    grace: Option<Duration>,
+    lease: Option<Duration>,
+}
+
+impl WorkerBuilder {
+    pub(crate) fn new(queue: Queue) -> Self {
+        Self {
+            queue,
+            states: States::default(),
+            tasks: None,
+            queues: None,
+            workers: None,
+            async_concurrency: None,
+            grace: None,
+            lease: None,
+        }
+    }
+
+    /// Gives the worker a state for the `#[state]` parameters of its type. A later one of the same type replaces it.
+    pub fn state<S: Clone + Send + Sync + 'static>(mut self, state: S) -> Self {
+        self.states.insert(state);
+        self
+    }
+
+    /// Serves these queues. Defaults to the home queues of all linked tasks.
+    pub fn queues<N: Into<String>>(mut self, queues: impl IntoIterator<Item = N>) -> Self {
+        self.queues = Some(queues.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Serves these tasks alone. Defaults to all that are linked.
+    ///
+    /// `#[flexiq::task]` on `build_report` makes `task_build_report()` for it.
+    pub fn tasks(mut self, tasks: impl IntoIterator<Item = Task>) -> Self {
+        self.tasks = Some(tasks.into_iter().collect());
+        self
+    }
+
+    /// Runs at most this many plain functions at once, each on a thread. Defaults to the CPU count, which 0 means too.
+    #[doc(alias = "concurrency")]
+    #[doc(alias = "threads")]
+    pub fn workers(mut self, workers: u32) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// Runs at most this many async functions at once. Defaults to 100.
+    #[doc(alias = "concurrency")]
+    #[doc(alias = "max_jobs")]
+    pub fn async_concurrency(mut self, jobs: u32) -> Self {
+        self.async_concurrency = Some(jobs);
+        self
+    }
+
+    /// How long runs may go on when the worker stops, before they are told to stop too. Defaults to 25 s.
+    #[doc(alias = "shutdown_timeout")]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// How long a job stays this worker's without a sign of life; renewed three times in that time. Defaults to 10 s,
+    /// and at least 1 s.
+    ///
+    /// A dead worker's jobs start elsewhere when it is over.
+    #[doc(alias = "visibility_timeout")]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
+        self
+    }
+
+    /// Starts the worker, on the runtime that this is awaited on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NothingToServe`], [`Error::MissingState`], [`Error::DuplicateTask`], [`Error::NotBuilt`],
+    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number or a variable of the environment, and what the
+    /// store says. Nothing has started then.
+    pub async fn start(self) -> Result<Worker> {
+        self.launch(false).await
+    }
+
+    /// Works until the process is told to end by SIGTERM or ctrl-c. A second signal ends the grace at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`start`](Self::start).
+    pub async fn run(self) -> Result<()> {
+        let mut signals = Signals::new()?;
+        let Worker { stop, hurry, mut pump, .. } = self.launch(false).await?;
+        tokio::select! {
+            () = signals.next() => {}
+            // It ends only by a panic of our own.
+            () = join(&mut pump) => return Ok(()),
+        }
+        drop(stop);
+        tokio::select! {
+            biased;
+            () = join(&mut pump) => return Ok(()),
+            () = signals.next() => hurry.cancel(),
+        }
+        join(&mut pump).await;
+        Ok(())
+    }
+
+    /// Works until `end` is ready, then shuts down as [`Worker::shutdown`] does. Takes no signals.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`start`](Self::start).
+    pub async fn run_until<F: Future>(self, end: F) -> Result<()> {
+        let worker = self.start().await?;
+        end.await;
+        worker.shutdown().await
+    }
+
+    /// Works until nothing of its tasks is ready, scheduled or running, on this worker or another.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`start`](Self::start).
+    pub async fn run_until_idle(self) -> Result<()> {
+        let Worker { stop, mut pump, .. } = self.launch(true).await?;
+        join(&mut pump).await;
+        drop(stop);
+        Ok(())
+    }
+
+    async fn launch(self, until_idle: bool) -> Result<Worker> {
+        let queue = self.queue.clone();
+        let plan = Plan::settle(self.wishes()?, &**queue.store()).await?;
+        let id = WorkerId::new();
+        queue.store().register(hello(id, &plan)?).await?;
+        tell(id, &plan);
+        Worker::start(id, plan, &queue, until_idle)
+    }
+
+    /// What was set, and where code is silent, what the environment says.
+    fn wishes(self) -> Result<Wishes> {
+        let registry = match self.tasks {
+            Some(tasks) => Registry::of(tasks)?,
+            None => Registry::linked()?,
+        };
+        let queues = match self.queues {
+            Some(queues) => Some(queues),
+            None => variable("FLEXIQ_QUEUES")
+                .map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()),
+        };
+        let lease = or_time(self.lease, "FLEXIQ_LEASE", Duration::from_secs(10))?;
+        if lease < Duration::from_secs(1) {
+            return Err(Error::Invalid {
+                what: "lease".into(),
+                given: format!("{lease:?}"),
+                accepted: "1 s or more".into(),
+            });
+        }
+        Ok(Wishes {
+            registry,
+            queues,
+            workers: or_number(self.workers, "FLEXIQ_WORKERS")?,
+            async_concurrency: or_number(self.async_concurrency, "FLEXIQ_ASYNC_CONCURRENCY")?,
+            lease,
+            grace: or_time(self.grace, "FLEXIQ_GRACE", Duration::from_secs(25))?,
+            states: self.states,
+        })
+    }
+}
+
+fn hello(id: WorkerId, plan: &Plan) -> Result<Hello> {
+    let declare = |task: &super::plan::Task| {
+        let declaration = serde_json::to_string(&Declaration::from(task.definition)).map_err(|source| {
+            Error::Encode { what: format!("the declaration of task {}", task.name), source }
+        })?;
+        Ok((task.name.clone(), crate::name::Name::from_static(task.definition.queue), declaration))
+    };
+    Ok(Hello {
+        worker: id,
+        label: format!("{}:{}", host(), std::process::id()),
+        lease: plan.lease,
+        queues: plan.queues.iter().map(|queue| queue.name.clone()).collect(),
+        tasks: plan.tasks.iter().map(declare).collect::<Result<_>>()?,
+    })
+}
+
+/// The host's name, as far as it is known without asking the system: for people.
+fn host() -> String {
+    variable("HOSTNAME")
+        .or_else(|| std::fs::read_to_string("/etc/hostname").ok())
+        .map_or_else(|| "localhost".into(), |name| name.trim().to_owned())
+}
+
+/// Says what the worker serves and with how many slots.
+fn tell(id: WorkerId, plan: &Plan) {
+    let tasks: Vec<&str> = plan.tasks.iter().map(|task| &*task.name).collect();
+    let queues: Vec<&str> = plan.queues.iter().map(|queue| &*queue.name).collect();
+    let [async_slots, plain_slots] = plan.slots;
+    tracing::info!(
+        worker = %id,
+        queues = queues.join(", "),
+        tasks = tasks.join(", "),
+        async_slots,
+        plain_slots,
+        "the worker starts"
+    );
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn or_number(set: Option<u32>, name: &str) -> Result<Option<u32>> {
+    let Some(value) = variable(name).filter(|_| set.is_none()) else { return Ok(set) };
+    match u32::from_str(&value) {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(Error::Invalid {
+            what: name.into(),
+            given: format!("{value:?}"),
+            accepted: "a whole number".into(),
+        }),
+    }
+}
+
+fn or_time(set: Option<Duration>, name: &str, default: Duration) -> Result<Duration> {
+    match (set, variable(name)) {
+        (Some(time), _) => Ok(time),
+        (None, None) => Ok(default),
+        (None, Some(value)) => notation::parse_duration(&value).map_err(|error| Error::Invalid {
+            what: name.into(),
+            given: format!("{value:?}"),
+            accepted: error.to_string(),
+        }),
+    }
+}
+
+impl fmt::Debug for WorkerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerBuilder")
+            .field("queue", &self.queue)
+            .field("states", &self.states)
+            .field("queues", &self.queues)
+            .field("workers", &self.workers)
+            .field("async_concurrency", &self.async_concurrency)
+            .field("grace", &self.grace)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}

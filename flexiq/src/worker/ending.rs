@@ -1,0 +1,79 @@
+//! From the outcome of a run to what the store shall do with its job: the one place where worker and policy meet.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::job::{DeadReason, Outcome, ScheduledReason, Transition, Value};
+use crate::policy::{Budgets, Counters, after_run};
+use crate::store::{Claimed, LeaseId, Outset};
+use crate::task::TaskDefinition;
+
+/// What the end of a run is judged by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    definition: &'static TaskDefinition,
+    counters: Counters,
+    outset: Outset,
+}
+
+impl Ending {
+    pub(super) fn new(definition: &'static TaskDefinition, claimed: &Claimed) -> Self {
+        let counters = Counters { failures: claimed.failures, deferrals: claimed.deferrals };
+        Self { definition, counters, outset: claimed.outset }
+    }
+
+    /// Failures forgiven: the call's own number, or else the task's.
+    pub(super) fn max_retries(&self) -> u32 {
+        self.outset.max_retries.unwrap_or(self.definition.budgets.max_retries)
+    }
+
+    /// A run longer than this is a failure: the call's own time, or else the task's.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.outset.timeout.or(self.definition.timeout)
+    }
+
+    /// What becomes of the job.
+    pub(super) fn judge(&self, outcome: Outcome, now: Timestamp) -> Transition {
+        let budgets = Budgets { max_retries: self.max_retries(), ..self.definition.budgets };
+        let keep = match &outcome {
+            Outcome::Succeeded(value) => self.keep(value),
+            _ => Duration::ZERO,
+        };
+        after_run(outcome, self.counters, &budgets, keep, now, fastrand::f64())
+    }
+
+    /// How long a success is kept: 1 h with a value, 5 min without, unless the call or the task says otherwise.
+    fn keep(&self, value: &Value) -> Duration {
+        let default = match value {
+            Value::Unit => Duration::from_secs(5 * 60),
+            Value::Json(_) | Value::TooLarge { .. } => Duration::from_secs(60 * 60),
+        };
+        self.outset.result_ttl.or(self.definition.result_ttl).unwrap_or(default)
+    }
+}
+
+/// Tells the log what becomes of a job. No payload and no value is in it.
+pub(super) fn tell(lease: LeaseId, task: &str, transition: &Transition) {
+    let (job, run) = (lease.job, lease.run);
+    match transition {
+        Transition::Succeed { .. } => {
+            tracing::debug!(job.id = %job, job.task = task, job.run = run, "succeeded")
+        }
+        Transition::Release => tracing::debug!(job.id = %job, job.task = task, job.run = run, "released"),
+        Transition::Cancel => tracing::info!(job.id = %job, job.task = task, job.run = run, "cancelled"),
+        Transition::Schedule { reason: ScheduledReason::Deferral, due, .. } => {
+            tracing::debug!(job.id = %job, job.task = task, job.run = run, ?due, "deferred");
+        }
+        Transition::Schedule { due, error, .. } => {
+            let error = error.as_deref().unwrap_or_default();
+            tracing::warn!(job.id = %job, job.task = task, job.run = run, ?due, error, "failed, and is tried again");
+        }
+        Transition::Kill { reason: DeadReason::Deferrals, .. } => {
+            tracing::error!(job.id = %job, job.task = task, job.run = run, "dead: deferred too often");
+        }
+        Transition::Kill { reason, error } => {
+            let error = error.as_deref().unwrap_or_default();
+            tracing::error!(job.id = %job, job.task = task, job.run = run, %reason, error, "dead");
+        }
+    }
+}

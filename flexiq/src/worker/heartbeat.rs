@@ -1,0 +1,159 @@
+//! The worker's sign of life, on a thread of its own: renews leases whatever the tasks do to the runtime.
+//!
+//! It also brings home what a stopped worker leaves: plain functions that cannot be stopped keep their leases for as
+//! long as they run and the process lives.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::away::{Away, Pauses};
+use super::leases::Leases;
+use super::pump::Pump;
+use crate::clock::Clock;
+use crate::error::{Effect, Error, Result};
+use crate::store::{Beat, Store, WorkerId};
+
+/// The heartbeat's thread, seen from the pump's side. Dropping it stops the beats and lets the leases lapse as releases.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    last: mpsc::Sender<LastBeat>,
+}
+
+/// The worker stops: one more beat marks what is left, and then `told`.
+#[derive(Debug)]
+struct LastBeat {
+    rest: Option<Box<Pump>>,
+    told: oneshot::Sender<()>,
+}
+
+/// What the thread does its work with.
+#[derive(Debug)]
+pub(super) struct Beater {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) worker: WorkerId,
+    pub(super) leases: Leases,
+    pub(super) lease: Duration,
+    pub(super) every: Duration,
+    /// When the worker was registered, by the monotonic clock: its first sign of life.
+    pub(super) registered: Duration,
+    pub(super) away: Arc<Away>,
+}
+
+impl Heartbeat {
+    /// Starts the thread.
+    pub(super) fn start(beater: Beater) -> Result<Self> {
+        let (last, orders) = mpsc::channel(1);
+        let place = beater.store.place().to_owned();
+        let refused = |error: std::io::Error| Error::StoreUnavailable {
+            store: place,
+            effect: Effect::None,
+            reason: "the system gives the worker's heartbeat no thread".into(),
+            source: Some(Box::new(error)),
+        };
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return Err(refused(error)),
+        };
+        thread::Builder::new()
+            .name("flexiq-heartbeat".into())
+            .spawn(move || runtime.block_on(beater.run(orders)))
+            .map_err(refused)?;
+        Ok(Self { last })
+    }
+
+    /// Beats once more, retires the worker, and lets `rest` be brought home by the thread.
+    pub(super) async fn finish(self, rest: Option<Box<Pump>>) {
+        let (told, done) = oneshot::channel();
+        if self.last.send(LastBeat { rest, told }).await.is_ok() {
+            let _ = done.await;
+        }
+    }
+}
+
+impl Beater {
+    async fn run(self, mut orders: mpsc::Receiver<LastBeat>) {
+        let last = tokio::select! {
+            () = self.beat_for_ever() => unreachable!("it beats for ever"),
+            last = orders.recv() => last,
+        };
+        // Without an order the runtime of the worker is gone, and its async runs with it.
+        self.leases.shut_down();
+        let rest = self.last_beat().await;
+        if let Some(LastBeat { rest: Some(pump), told }) = last {
+            let _ = told.send(());
+            tokio::select! {
+                () = pump.bring_home() => {}
+                () = self.beat_for_ever() => {}
+            }
+            let _ = self.store.retire(self.worker).await;
+        } else {
+            if rest.is_ok() {
+                let _ = self.store.retire(self.worker).await;
+            }
+            drop(last);
+        }
+    }
+
+    async fn beat_for_ever(&self) {
+        let clock: &Clock = self.store.clock();
+        let mut pauses = Pauses::new();
+        // Counted from before a beat is sent, as its leases are.
+        let mut last = self.registered;
+        loop {
+            let due = (last + self.every).saturating_sub(clock.elapsed());
+            tokio::select! {
+                () = clock.sleep(due) => {}
+                called = self.store.called(self.worker) => if let Err(error) = called {
+                    self.away.failed(&error);
+                    pauses.pause(clock).await;
+                },
+            }
+            let sent = clock.elapsed();
+            match self.beat().await {
+                Ok(()) => {
+                    last = sent;
+                    pauses = Pauses::new();
+                }
+                Err(_) => pauses.pause(clock).await,
+            }
+        }
+    }
+
+    /// Renews the leases, and tells the runs whose lease is lost or whose job was cancelled.
+    async fn beat(&self) -> Result<()> {
+        let beat = Beat {
+            worker: self.worker,
+            lease: self.lease,
+            every: self.every,
+            leases: self.leases.to_renew(),
+        };
+        match self.store.extend(beat).await {
+            Ok(answer) => {
+                self.away.answered();
+                answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
+                answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
+                Ok(())
+            }
+            Err(error) => {
+                self.away.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// The beat that marks what is left. Nobody waits long for it: the leases lapse in any case.
+    async fn last_beat(&self) -> Result<()> {
+        tokio::select! {
+            beat = self.beat() => beat,
+            () = self.store.clock().sleep(Duration::from_secs(1)) => Err(Error::StoreUnavailable {
+                store: self.store.place().to_owned(),
+                effect: Effect::Unknown,
+                reason: "it did not answer the worker's last beat".into(),
+                source: None,
+            }),
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The worker's one loop: all outcomes that have come in and one claim for all free room are one step of the store, the
+//! turn. It repeats at once while there is something to do, and else waits for a bell or an outcome.
+//!
+//! The pump alone knows the room, and it alone starts runs and sends turns. It runs no task and renews no lease.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::CancellationToken;
+
+use super::away::{Away, Pauses};
+use super::ending::{self, Ending};
+use super::executor::{Ended, Executor};
+use super::plan::Plan;
+use super::slots::{Offer, Slots};
+use super::stopping::{Stage, Stopping};
+use super::stream::{Answered, Stream};
+use crate::job::Transition;
+use crate::name::Name;
+use crate::store::{Claim, Claimed, Finish, Finished, LeaseId, Room, Store, Wait, WorkerId};
+use crate::task::Kind;
+
+/// Between two looks whether other workers have finished, for a worker that runs until idle.
+const IDLE_LOOK: Duration = Duration::from_millis(100);
+
+type Later<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Interest = Vec<(Name, Arc<[Name]>)>;
+
+/// When a worker ends.
+#[derive(Debug)]
+pub(super) struct Life {
+    /// Stop claiming, and let runs end for the grace.
+    pub(super) stop: CancellationToken,
+    /// The grace is over at once.
+    pub(super) hurry: CancellationToken,
+    /// End also when nothing of the worker's tasks is ready, scheduled or running.
+    pub(super) until_idle: bool,
+}
+
+/// The worker's one loop.
+pub(super) struct Pump {
+    plan: Plan,
+    store: Arc<dyn Store>,
+    worker: WorkerId,
+    executor: Executor,
+    away: Arc<Away>,
+    ended: UnboundedReceiver<Ended>,
+    until_idle: bool,
+    stop: Later<()>,
+    hurry: Later<()>,
+    slots: Slots,
+    streams: Vec<Stream>,
+    /// Where the next round of turns begins, so that no queue is always asked last.
+    turn_of: usize,
+    runs: HashMap<LeaseId, Active>,
+    /// The tasks that the worker waits for, and the wait.
+    waiting: Option<(Interest, Later<Vec<Name>>)>,
+    idle_look: Option<Later<bool>>,
+    stopping: Option<Stopping>,
+}
+
+/// A run that has not ended.
+#[derive(Debug)]
+struct Active {
+    stream: usize,
+    task: usize,
+    ending: Ending,
+}
+
+enum Event {
+    Stop,
+    Hurry,
+    Answered(usize, Answered),
+    Ended(Ended),
+    Woken(Vec<Name>),
+    TimeOver,
+    LookedIdle(bool),
+}
+
+impl Pump {
+    pub(super) fn new(
+        plan: Plan,
+        store: Arc<dyn Store>,
+        worker: WorkerId,
+        executor: Executor,
+        away: Arc<Away>,
+        ended: UnboundedReceiver<Ended>,
+        life: Life,
+    ) -> Self {
+        let tasks = plan.tasks.iter().map(|task| task.definition);
+        let slots = Slots::new(plan.slots, tasks.map(|task| (task.kind, task.max_in_flight_per_task)));
+        let streams =
+            plan.queues.iter().map(|queue| Stream::new(queue.name.clone(), queue.tasks.clone())).collect();
+        Self {
+            plan,
+            store,
+            worker,
+            executor,
+            away,
+            ended,
+            until_idle: life.until_idle,
+            stop: Box::pin(life.stop.cancelled_owned()),
+            hurry: Box::pin(life.hurry.cancelled_owned()),
+            slots,
+            streams,
+            turn_of: 0,
+            runs: HashMap::new(),
+            waiting: None,
+            idle_look: None,
+            stopping: None,
+        }
+    }
+
+    /// Works until the worker is told to stop and has stopped. What it could not bring home is left in `self`.
+    pub(super) async fn run(&mut self) {
+        while !self.is_over() {
+            self.send_turns();
+            self.listen();
+            let event = poll_fn(|poller| self.poll(poller)).await;
+            self.take(event);
+            while let Ok(ended) = self.ended.try_recv() {
+                self.end(ended);
+            }
+        }
+    }
+
+    /// Whether runs or outcomes are left that were not brought to the store.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.runs.is_empty() || !self.streams.iter().all(Stream::is_told)
+    }
+
+    /// Brings home what a shutdown left, however long it takes. Runs where the heartbeat runs.
+    pub(super) async fn bring_home(mut self) {
+        // Their timers belong to the runtime that they were sent from.
+        for stream in &mut self.streams {
+            stream.send_again(&self.store, &self.away);
+        }
+        while self.has_rest() {
+            self.send_turns();
+            let event = poll_fn(|poller| self.poll_work(poller)).await;
+            self.take(event);
+        }
+    }
+
+    /// Whether the worker was told to stop, and nothing that it waits for is left.
+    fn is_over(&self) -> bool {
+        let Some(stopping) = &self.stopping else { return false };
+        let plain_only =
+            || self.runs.values().all(|run| self.plan.tasks[run.task].definition.kind == Kind::Plain);
+        match stopping.stage() {
+            Stage::Over => true,
+            Stage::LastTurn => plain_only() && self.streams.iter().all(Stream::is_told),
+            Stage::Grace | Stage::LastMoment => !self.has_rest(),
+        }
+    }
+
+    /// Sends a turn for each queue that has something to tell or to ask.
+    fn send_turns(&mut self) {
+        let is_working = self.stopping.is_none();
+        let is_due = |stream: &Stream| !stream.is_busy() && (stream.is_hungry || !stream.finishes.is_empty());
+        let mut askers =
+            u32::try_from(self.streams.iter().filter(|stream| is_due(stream)).count()).unwrap_or(u32::MAX);
+        let count = self.streams.len();
+        for index in (self.turn_of..self.turn_of + count).map(|index| index % count) {
+            if !is_due(&self.streams[index]) {
+                continue;
+            }
+            let offer = if is_working { self.slots.offer(&self.streams[index].tasks, askers) } else { None };
+            askers -= 1;
+            if offer.is_none() && self.streams[index].finishes.is_empty() {
+                continue;
+            }
+            let claim = offer.map(|offer| {
+                let claim = self.claim(&offer);
+                (offer, claim)
+            });
+            self.streams[index].send(self.worker, claim, &self.store, &self.away);
+        }
+        self.turn_of = (self.turn_of + 1) % count;
+    }
+
+    fn claim(&self, offer: &Offer) -> Claim {
+        let room = |&(task, at_most): &(usize, u32)| {
+            let served = &self.plan.tasks[task];
+            Room {
+                task: served.name.clone(),
+                slot: super::slots::slot_of(served.definition.kind),
+                at_most,
+                max_losses: served.definition.budgets.max_losses,
+            }
+        };
+        Claim {
+            slots: offer.slots.to_vec(),
+            tasks: offer.tasks.iter().map(room).collect(),
+            lease: self.plan.lease,
+        }
+    }
+
+    /// Waits on the bells of all that could start now and is not being asked for already.
+    fn listen(&mut self) {
+        if self.stopping.is_some() {
+            self.waiting = None;
+            self.idle_look = None;
+            return;
+        }
+        let interest = self.interest();
+        if interest.is_empty() {
+            self.waiting = None;
+        } else if self.waiting.as_ref().is_none_or(|(before, _)| *before != interest) {
+            self.waiting = Some((interest.clone(), self.wait(interest)));
+        }
+        if self.until_idle && self.idle_look.is_none() && self.is_quiet() {
+            self.idle_look = Some(self.look_idle());
+        }
+    }
+
+    fn interest(&self) -> Interest {
+        let mut interest = Vec::new();
+        for stream in self.streams.iter().filter(|stream| !stream.is_busy() && !stream.is_hungry) {
+            let open = stream.tasks.iter().filter(|&&task| self.slots.has_room(task));
+            let names: Arc<[Name]> = open.map(|&task| self.plan.tasks[task].name.clone()).collect();
+            if !names.is_empty() {
+                interest.push((stream.queue.clone(), names));
+            }
+        }
+        interest
+    }
+
+    fn wait(&self, interest: Interest) -> Later<Vec<Name>> {
+        let (store, away, worker) = (self.store.clone(), self.away.clone(), self.worker);
+        Box::pin(async move {
+            let queues: Vec<_> = interest.iter().map(|(queue, _)| queue.clone()).collect();
+            match store.wait(Wait { worker, queues: interest }).await {
+                Ok(wake) => wake.queues,
+                Err(error) => {
+                    away.failed(&error);
+                    Pauses::new().pause(store.clock()).await;
+                    // What was rung meanwhile is not known: claim before waiting again.
+                    queues
+                }
+            }
+        })
+    }
+
+    /// Whether this worker has nothing to do at this moment.
+    fn is_quiet(&self) -> bool {
+        !self.has_rest() && self.streams.iter().all(|stream| !stream.is_hungry)
+    }
+
+    /// Asks the store whether anything of the worker's tasks is pending or running, here or elsewhere.
+    fn look_idle(&self) -> Later<bool> {
+        let store = self.store.clone();
+        let served: Vec<(Name, Name)> = self
+            .streams
+            .iter()
+            .flat_map(|stream| {
+                stream.tasks.iter().map(|&task| (stream.queue.clone(), self.plan.tasks[task].name.clone()))
+            })
+            .collect();
+        Box::pin(async move {
+            let is_served = |queue: &str, task: &str| {
+                served.iter().any(|(q, t)| q.as_str() == queue && t.as_str() == task)
+            };
+            match store.counts().await {
+                Ok(counts) => {
+                    let mut ours =
+                        counts.tasks.iter().filter(|counts| is_served(&counts.queue, &counts.task));
+                    if ours.all(|counts| counts.pending() + counts.running == 0) {
+                        return true;
+                    }
+                }
+                Err(error) => tracing::debug!(%error, "cannot see whether the store is idle"),
+            }
+            store.clock().sleep(IDLE_LOOK).await;
+            false
+        })
+    }
+
+    fn take(&mut self, event: Event) {
+        // What was seen before something happened says nothing.
+        self.idle_look = None;
+        match event {
+            Event::Stop => self.begin_stopping(),
+            Event::LookedIdle(true) if self.is_quiet() => self.begin_stopping(),
+            Event::LookedIdle(_) => {}
+            Event::Hurry | Event::TimeOver => self.go_on_stopping(),
+            Event::Answered(index, answered) => self.take_answer(index, answered),
+            Event::Ended(ended) => self.end(ended),
+            Event::Woken(queues) => {
+                for stream in self.streams.iter_mut().filter(|stream| queues.contains(&stream.queue)) {
+                    stream.is_hungry = true;
+                }
+            }
+        }
+    }
+
+    fn begin_stopping(&mut self) {
+        if self.stopping.is_none() {
+            tracing::info!(worker = %self.worker, running = self.runs.len(), "the worker stops");
+            self.stopping = Some(Stopping::new(self.store.clock(), self.plan.grace));
+        }
+    }
+
+    fn go_on_stopping(&mut self) {
+        let Some(stopping) = &mut self.stopping else { return };
+        match stopping.advance() {
+            Stage::LastMoment => self.executor.leases.shut_down(),
+            Stage::Over => {
+                tracing::warn!("the store did not hear of the worker's last outcomes: leases lapse")
+            }
+            Stage::Grace | Stage::LastTurn => {}
+        }
+    }
+
+    fn take_answer(&mut self, index: usize, answered: Answered) {
+        let Answered { turn, offer, sent, answer } = answered;
+        for (finish, finished) in turn.finishes.iter().zip(&answer.finished) {
+            self.executor.leases.remove(finish.lease);
+            if *finished == Finished::LeaseLost {
+                tracing::debug!(job.id = %finish.lease.job, job.run = finish.lease.run, "the lease was lost");
+            }
+        }
+        let Some(offer) = offer else { return };
+        self.slots.take_back(&offer);
+        // Measured from before it was sent: these leases may be near their end.
+        let is_late = self.store.clock().elapsed().saturating_sub(sent) > self.plan.lease / 2;
+        let is_spent = self.is_spent(&offer, &answer.claimed);
+        self.streams[index].is_hungry |= answer.more || is_spent;
+        for claimed in answer.claimed {
+            match self.plan.task(&claimed.task) {
+                Some(task) if !is_late && self.stopping.is_none() => self.start(index, task, claimed),
+                _ => self.put_back(index, &claimed),
+            }
+        }
+    }
+
+    /// Whether a claim filled some room that it was offered, so that there may be more for it.
+    fn is_spent(&self, offer: &Offer, claimed: &[Claimed]) -> bool {
+        if claimed.is_empty() {
+            return false;
+        }
+        let mut slots = [0; 2];
+        let mut tasks: HashMap<usize, u32> = HashMap::new();
+        for task in claimed.iter().filter_map(|claimed| self.plan.task(&claimed.task)) {
+            slots[super::slots::slot_of(self.plan.tasks[task].definition.kind)] += 1;
+            *tasks.entry(task).or_default() += 1;
+        }
+        let is_slot_full =
+            slots.iter().zip(&offer.slots).any(|(filled, offered)| filled > &0 && filled >= offered);
+        is_slot_full
+            || offer.tasks.iter().any(|(task, most)| tasks.get(task).is_some_and(|filled| filled >= most))
+    }
+
+    fn start(&mut self, index: usize, task: usize, claimed: Claimed) {
+        let lease = claimed.lease;
+        let ending =
+            self.executor.start(claimed, &self.streams[index].queue, self.plan.tasks[task].definition);
+        self.slots.fill(task);
+        self.runs.insert(lease, Active { stream: index, task, ending });
+    }
+
+    /// Releases a claimed job without starting it.
+    fn put_back(&mut self, index: usize, claimed: &Claimed) {
+        self.streams[index].finishes.push(Finish { lease: claimed.lease, transition: Transition::Release });
+    }
+
+    fn end(&mut self, ended: Ended) {
+        let Some(run) = self.runs.remove(&ended.lease) else { return };
+        self.slots.free(run.task);
+        self.executor.leases.end(ended.lease);
+        let transition = run.ending.judge(ended.outcome, self.store.clock().now());
+        ending::tell(ended.lease, &self.plan.tasks[run.task].name, &transition);
+        self.streams[run.stream].finishes.push(Finish { lease: ended.lease, transition });
+    }
+
+    fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Event> {
+        match &self.stopping {
+            None if self.stop.as_mut().poll(poller).is_ready() => return Poll::Ready(Event::Stop),
+            Some(stopping)
+                if stopping.stage() == Stage::Grace && self.hurry.as_mut().poll(poller).is_ready() =>
+            {
+                return Poll::Ready(Event::Hurry);
+            }
+            _ => {}
+        }
+        if let Poll::Ready(event) = self.poll_work(poller) {
+            return Poll::Ready(event);
+        }
+        if let Some((_, wait)) = &mut self.waiting
+            && let Poll::Ready(queues) = wait.as_mut().poll(poller)
+        {
+            self.waiting = None;
+            return Poll::Ready(Event::Woken(queues));
+        }
+        if let Some(stopping) = &mut self.stopping
+            && stopping.poll(poller).is_ready()
+        {
+            return Poll::Ready(Event::TimeOver);
+        }
+        if let Some(look) = &mut self.idle_look
+            && let Poll::Ready(is_idle) = look.as_mut().poll(poller)
+        {
+            return Poll::Ready(Event::LookedIdle(is_idle));
+        }
+        Poll::Pending
+    }
+
+    /// Polls what also goes on after the shutdown: turns and outcomes.
+    fn poll_work(&mut self, poller: &mut Poller<'_>) -> Poll<Event> {
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            if let Poll::Ready(answered) = stream.poll(poller) {
+                return Poll::Ready(Event::Answered(index, answered));
+            }
+        }
+        match self.ended.poll_recv(poller) {
+            Poll::Ready(Some(ended)) => Poll::Ready(Event::Ended(ended)),
+            // The executor holds a sender, and lives in `self`.
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl fmt::Debug for Pump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pump")
+            .field("worker", &self.worker)
+            .field("streams", &self.streams)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,124 @@
+//! The turns of one queue: numbered, one under way at a time, sent again until they are answered.
+
+use std::fmt;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use super::away::{Away, Pauses};
+use super::slots::Offer;
+use crate::name::Name;
+use crate::store::{Claim, Finish, Store, Turn, TurnAnswer, WorkerId};
+
+/// Finishes in one turn, at most: a step of the store is bounded.
+const MAX_FINISHES: usize = 1_000;
+
+/// The turns of one queue.
+pub(super) struct Stream {
+    pub(super) queue: Name,
+    /// The tasks that may stand in it, by index.
+    pub(super) tasks: Vec<usize>,
+    /// Runs that have ended and are not yet told.
+    pub(super) finishes: Vec<Finish>,
+    /// Whether something may be startable: a claim is due as soon as there is room.
+    pub(super) is_hungry: bool,
+    /// Turns made so far.
+    number: u64,
+    under_way: Option<UnderWay>,
+}
+
+struct UnderWay {
+    turn: Arc<Turn>,
+    offer: Option<Offer>,
+    /// When it was first sent, by the monotonic clock: its leases last at most from there.
+    sent: Duration,
+    answer: Pin<Box<dyn Future<Output = TurnAnswer> + Send>>,
+}
+
+/// A turn that was answered.
+pub(super) struct Answered {
+    pub(super) turn: Arc<Turn>,
+    pub(super) offer: Option<Offer>,
+    pub(super) sent: Duration,
+    pub(super) answer: TurnAnswer,
+}
+
+impl Stream {
+    pub(super) fn new(queue: Name, tasks: Vec<usize>) -> Self {
+        // Hungry at first: what waits may have been rung before this worker was there.
+        Self { queue, tasks, finishes: Vec::new(), is_hungry: true, number: 0, under_way: None }
+    }
+
+    /// Whether a turn is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Whether everything that has ended is told.
+    pub(super) fn is_told(&self) -> bool {
+        self.finishes.is_empty() && !self.is_busy()
+    }
+
+    /// Sends a turn: what has ended, and a claim for the room that is offered.
+    pub(super) fn send(
+        &mut self,
+        worker: WorkerId,
+        claim: Option<(Offer, Claim)>,
+        store: &Arc<dyn Store>,
+        away: &Arc<Away>,
+    ) {
+        let finishes = if self.finishes.len() > MAX_FINISHES {
+            self.finishes.drain(..MAX_FINISHES).collect()
+        } else {
+            mem::take(&mut self.finishes)
+        };
+        let (offer, claim) = claim.unzip();
+        self.number += 1;
+        self.is_hungry &= claim.is_none();
+        let turn = Arc::new(Turn { worker, queue: self.queue.clone(), number: self.number, finishes, claim });
+        let sent = store.clock().elapsed();
+        let answer = Box::pin(answer(turn.clone(), store.clone(), away.clone()));
+        self.under_way = Some(UnderWay { turn, offer, sent, answer });
+    }
+
+    /// Sends the turn that is under way once more, from the runtime that is now current. The store knows its number.
+    pub(super) fn send_again(&mut self, store: &Arc<dyn Store>, away: &Arc<Away>) {
+        if let Some(under_way) = &mut self.under_way {
+            under_way.answer = Box::pin(answer(under_way.turn.clone(), store.clone(), away.clone()));
+        }
+    }
+
+    /// The answer of the turn under way, once it is there.
+    pub(super) fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Answered> {
+        let Some(under_way) = &mut self.under_way else { return Poll::Pending };
+        let answer = std::task::ready!(under_way.answer.as_mut().poll(poller));
+        let UnderWay { turn, offer, sent, .. } = self.under_way.take().expect("it was just polled");
+        Poll::Ready(Answered { turn, offer, sent, answer })
+    }
+}
+
+/// Sends a turn until it is answered, always with the same number.
+async fn answer(turn: Arc<Turn>, store: Arc<dyn Store>, away: Arc<Away>) -> TurnAnswer {
+    let mut pauses = Pauses::new();
+    loop {
+        match store.turn(turn.clone()).await {
+            Ok(answer) => {
+                away.answered();
+                return answer;
+            }
+            Err(error) => away.failed(&error),
+        }
+        pauses.pause(store.clock()).await;
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("queue", &self.queue)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
