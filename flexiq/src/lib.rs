@@ -12,6 +12,10 @@ mod task;
 mod queue;
 mod worker;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
 /// The store trait and its types, for this project's own tests and benchmarks. Exempt from semver.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -24,6 +28,7 @@ pub mod internals {
 }
 
 pub use error::{Effect, Error, Result};
+pub use flexiq_macros::task;
 pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
 pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
 pub use store::{Cancelled, TaskCounts};

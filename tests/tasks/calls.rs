@@ -1,0 +1,113 @@
+//! A call becomes a payload, and a task is found by name.
+
+use std::collections::HashMap;
+
+use flexiq::__private::TaskDefinition;
+use flexiq::Queue;
+use flexiq::internals::{Call, Registry};
+
+use crate::payload;
+
+const EVERYTHING: u32 = line!() + 3;
+
+#[flexiq::task]
+async fn everything(
+    r#type: String,
+    _unused: u8,
+    mut list: Vec<Option<f32>>,
+    queue: u64,
+    call: (),
+    input: bool,
+) {
+    list.clear();
+    let _ = (r#type, list, queue, call, input);
+}
+
+fn definition() -> &'static TaskDefinition {
+    task_everything().definition()
+}
+
+#[test]
+fn a_payload_is_keyed_by_name_without_raw_marks_and_underscores() {
+    let enqueue: fn(&Queue, String, u8, Vec<Option<f32>>, u64, (), bool) -> flexiq::Enqueue<()> =
+        enqueue_everything;
+    let _ = enqueue;
+    let names: Vec<_> = definition().parameters.iter().map(|parameter| parameter.name).collect();
+    assert_eq!(names, ["type", "unused", "list", "queue", "call", "input"]);
+    assert!(definition().parameters.iter().all(|parameter| parameter.required && !parameter.secret));
+}
+
+#[flexiq::task]
+fn take_map(before: u8, map: HashMap<(u8, u8), u8>, after: u8) {
+    let _ = (before, map, after);
+}
+
+#[test]
+fn the_first_argument_that_cannot_be_encoded_is_named() {
+    use flexiq::__private::{Param, Parameter};
+
+    const fn param<T: flexiq::__private::Argument>(name: &'static str) -> Param<T> {
+        Param::of(Parameter { name, required: true, secret: false })
+    }
+
+    let mut call = Call::new(task_take_map().definition());
+    call.put(&param("before"), &1_u8);
+    call.put(&param("map"), &HashMap::from([((1_u8, 2_u8), 3_u8)]));
+    call.put(&param("after"), &1_u8);
+    let error = call.finish().expect_err("JSON has no such keys").to_string();
+    assert_eq!(error, "parameter map of task take_map cannot be encoded as JSON: key must be a string");
+
+    let mut call = Call::new(definition());
+    call.put(&param("type"), &"a\"b".to_owned());
+    call.put(&param("unused"), &1_u8);
+    assert_eq!(payload(call), r#"{"type":"a\"b","unused":1}"#);
+}
+
+mod twins {
+    pub(super) const ONE: u32 = line!() + 3;
+
+    #[flexiq::task(name = "twin")]
+    pub(super) fn one() {}
+
+    pub(super) mod nested {
+        #[flexiq::task(name = "twin2")]
+        pub(in super::super) fn twin() {}
+    }
+}
+
+#[test]
+fn tasks_are_found_by_name_and_each_counts_once() {
+    let tasks = Registry::of([twins::task_one(), twins::nested::task_twin(), twins::task_one()]);
+    let tasks = tasks.expect("two names");
+    assert_eq!(tasks.iter().map(|task| task.name).collect::<Vec<_>>(), ["twin", "twin2"]);
+    assert_eq!(tasks.get("twin").map(|task| task.place.module), Some("tasks::calls::twins"));
+    assert!(tasks.get("third").is_none() && !tasks.is_empty());
+}
+
+#[test]
+fn every_task_of_this_program_is_linked_also_those_in_function_bodies() {
+    fn never_called() {
+        #[flexiq::task(name = "in_a_body")]
+        async fn inner(number: u8) -> Result<u8, String> {
+            Ok(number)
+        }
+        let _ = enqueue_inner;
+    }
+    let _ = never_called;
+    let linked = Registry::linked().expect("no two of one name");
+    for name in ["everything", "build_report", "returns.alias", "in_a_body"] {
+        assert!(linked.get(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn two_tasks_of_one_name_are_refused_naming_both_places() {
+    let other = TaskDefinition { name: "everything", ..*twins::task_one().definition() };
+    let other: &'static TaskDefinition = Box::leak(Box::new(other));
+    let error = Registry::of([task_everything(), flexiq::Task::of(other)]).expect_err("two of one name");
+    let text = error.to_string();
+    let here = format!("tasks::calls ({}:{EVERYTHING})", file!());
+    let there = format!("tasks::calls::twins ({}:{})", file!(), twins::ONE);
+    assert!(text.contains(&here) && text.contains(&there), "{text}");
+    assert!(text.contains(r#"#[flexiq::task(name = "…")]"#), "{text}");
+}
