@@ -25,6 +25,7 @@ pub mod internals {
     pub use crate::name::Name;
     pub use crate::policy::{Backoff, Budgets, Counters, Rate, after_run};
     pub use crate::store::*;
+    pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};
 }
 
 pub use error::{Effect, Error, Result};

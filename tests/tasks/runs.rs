@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flexiq::__private::Outcome;
 use flexiq::internals::States;
-use flexiq::job::{After, Due, Value};
+use flexiq::internals::{After, Due, Value};
 use flexiq::{Context, Retry};
 
 use crate::run;

@@ -86,7 +86,7 @@ impl<T: DeserializeOwned + 'static> JobHandle<T> {
             match store.ended(key).await? {
                 None => Err(Error::UnknownJob(id)),
                 Some(Stored::Failure(failure)) => Err(Error::JobFailed(Box::new(failure))),
-                Some(Stored::Value(value)) => decode(id, value),
+                Some(Stored::Value(value)) => decode(id, &value),
             }
         })
     }
@@ -108,8 +108,8 @@ impl<T: DeserializeOwned + 'static> JobHandle<T> {
     }
 }
 
-fn decode<T: DeserializeOwned>(id: JobId, value: Value) -> Result<T> {
-    let json = match &value {
+fn decode<T: DeserializeOwned>(id: JobId, value: &Value) -> Result<T> {
+    let json = match value {
         Value::Unit => b"null".as_slice(),
         Value::Json(json) => json,
         Value::TooLarge { size, limit } => {

@@ -255,7 +255,7 @@ fn or_time(set: Option<Duration>, name: &str, default: Duration) -> Result<Durat
         (None, Some(value)) => notation::parse_duration(&value).map_err(|error| Error::Invalid {
             what: name.into(),
             given: format!("{value:?}"),
-            accepted: error.to_string(),
+            accepted: error,
         }),
     }
 }

@@ -148,7 +148,7 @@ impl Beater {
     async fn last_beat(&self) -> Result<()> {
         tokio::select! {
             beat = self.beat() => beat,
-            () = self.store.clock().sleep(Duration::from_secs(1)) => Err(Error::StoreUnavailable {
+            () = tokio::time::sleep(Duration::from_secs(1)) => Err(Error::StoreUnavailable {
                 store: self.store.place().to_owned(),
                 effect: Effect::Unknown,
                 reason: "it did not answer the worker's last beat".into(),

@@ -8,10 +8,8 @@ use std::time::Duration;
 use super::executor::LAST_MOMENT;
 use crate::clock::Clock;
 
-/// How long the store may take to hear of the last outcomes.
-const LAST_TURN: Duration = Duration::from_millis(800);
-/// An async run is dropped a moment after it was told to stop; its outcome takes a moment more to arrive.
-const ARRIVAL: Duration = Duration::from_millis(100);
+/// How long the last outcomes may take to reach the store. In real time, whatever clock the store has.
+const LAST_TURN: Duration = Duration::from_millis(900);
 
 /// How far a shutdown has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +28,10 @@ pub(super) enum Stage {
 pub(super) struct Stopping {
     stage: Stage,
     clock: Clock,
-    timer: Pin<Box<dyn Future<Output = ()> + Send>>,
+    timer: Timer,
 }
+
+type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Stopping {
     /// Begins with the grace.
@@ -45,16 +45,12 @@ impl Stopping {
 
     /// Goes on to the next stage, and says which it is.
     pub(super) fn advance(&mut self) -> Stage {
-        let (stage, time) = match self.stage {
-            Stage::Grace => (Stage::LastMoment, Some(LAST_MOMENT + ARRIVAL)),
-            Stage::LastMoment => (Stage::LastTurn, Some(LAST_TURN)),
-            Stage::LastTurn | Stage::Over => (Stage::Over, None),
+        let (stage, timer): (_, Timer) = match self.stage {
+            Stage::Grace => (Stage::LastMoment, sleep(&self.clock, LAST_MOMENT)),
+            Stage::LastMoment => (Stage::LastTurn, Box::pin(tokio::time::sleep(LAST_TURN))),
+            Stage::LastTurn | Stage::Over => (Stage::Over, Box::pin(std::future::pending())),
         };
-        self.stage = stage;
-        self.timer = match time {
-            Some(time) => sleep(&self.clock, time),
-            None => Box::pin(std::future::pending()),
-        };
+        (self.stage, self.timer) = (stage, timer);
         stage
     }
 
@@ -64,7 +60,7 @@ impl Stopping {
     }
 }
 
-fn sleep(clock: &Clock, time: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+fn sleep(clock: &Clock, time: Duration) -> Timer {
     let clock = clock.clone();
     Box::pin(async move { clock.sleep(time).await })
 }

@@ -1,0 +1,208 @@
+//! A store that can be watched and disturbed: it counts the calls of each verb, and fails those it is told to.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use flexiq::internals::{
+    Beat, BeatAnswer, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, Step, Store, Stored,
+    Turn, TurnAnswer, Wait, Wake, WorkerId,
+};
+use flexiq::{Cancelled, Effect, Error, Job, JobId};
+use tokio::sync::Notify;
+
+use crate::soon;
+
+/// The verbs that can be disturbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Jobs are stored.
+    Enqueue,
+    /// Runs end and jobs are claimed.
+    Turn,
+    /// Leases are renewed.
+    Extend,
+}
+
+/// Whether a disturbed call took effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The request was lost.
+    Before,
+    /// The answer was lost.
+    After,
+}
+
+/// A store that can be watched and disturbed.
+pub struct Spy {
+    store: Arc<dyn Store>,
+    state: Mutex<State>,
+    called: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    calls: HashMap<Verb, usize>,
+    faults: HashMap<Verb, Vec<Fault>>,
+    is_away: bool,
+}
+
+impl Spy {
+    /// Watches a store.
+    pub fn on(store: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { store, state: Mutex::default(), called: Notify::new() })
+    }
+
+    /// The store below, undisturbed.
+    pub fn below(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    /// How often a verb was called and answered.
+    pub fn calls(&self, verb: Verb) -> usize {
+        self.state().calls.get(&verb).copied().unwrap_or(0)
+    }
+
+    /// Waits until a verb was called and answered so often.
+    pub async fn wait_for(&self, verb: Verb, times: usize) {
+        let wait = async {
+            loop {
+                let called = self.called.notified();
+                tokio::pin!(called);
+                called.as_mut().enable();
+                if self.calls(verb) >= times {
+                    return;
+                }
+                called.await;
+            }
+        };
+        soon(&format!("{verb:?} is called {times} times"), wait).await;
+    }
+
+    /// Loses the next request of a verb: it does not take effect.
+    pub fn lose_request(&self, verb: Verb) {
+        self.state().faults.entry(verb).or_default().push(Fault::Before);
+    }
+
+    /// Loses the next answer of a verb: it does take effect.
+    pub fn lose_answer(&self, verb: Verb) {
+        self.state().faults.entry(verb).or_default().push(Fault::After);
+    }
+
+    /// Takes the store away, or brings it back.
+    pub fn set_away(&self, is_away: bool) {
+        self.state().is_away = is_away;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unavailable(&self) -> Error {
+        Error::StoreUnavailable {
+            store: self.store.place().to_owned(),
+            effect: Effect::Unknown,
+            reason: "the test took it away".into(),
+            source: None,
+        }
+    }
+
+    async fn disturbed<T>(&self, verb: Verb, step: Step<'_, T>) -> flexiq::Result<T> {
+        let fault = {
+            let mut state = self.state();
+            if state.is_away {
+                Some(Fault::Before)
+            } else {
+                state.faults.get_mut(&verb).filter(|faults| !faults.is_empty()).map(|faults| faults.remove(0))
+            }
+        };
+        let answer = match fault {
+            Some(Fault::Before) => Err(self.unavailable()),
+            Some(Fault::After) => step.await.and_then(|_| Err(self.unavailable())),
+            None => step.await,
+        };
+        *self.state().calls.entry(verb).or_default() += 1;
+        self.called.notify_waiters();
+        answer
+    }
+}
+
+impl Store for Spy {
+    fn place(&self) -> &str {
+        self.store.place()
+    }
+
+    fn clock(&self) -> &Clock {
+        self.store.clock()
+    }
+
+    fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
+        Box::pin(self.disturbed(Verb::Enqueue, self.store.enqueue(batch)))
+    }
+
+    fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
+        Box::pin(self.disturbed(Verb::Turn, self.store.turn(turn)))
+    }
+
+    fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
+        Box::pin(self.disturbed(Verb::Extend, self.store.extend(beat)))
+    }
+
+    fn wait(&self, wait: Wait) -> Step<'_, Wake> {
+        self.store.wait(wait)
+    }
+
+    fn called(&self, worker: WorkerId) -> Step<'_, ()> {
+        self.store.called(worker)
+    }
+
+    fn register(&self, hello: Hello) -> Step<'_, ()> {
+        self.store.register(hello)
+    }
+
+    fn retire(&self, worker: WorkerId) -> Step<'_, ()> {
+        self.store.retire(worker)
+    }
+
+    fn declarations(&self) -> Step<'_, Vec<(Name, String)>> {
+        self.store.declarations()
+    }
+
+    fn queues(&self) -> Step<'_, Vec<Name>> {
+        self.store.queues()
+    }
+
+    fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
+        self.store.job(id)
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
+        self.store.list(filter)
+    }
+
+    fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {
+        self.store.ended(key)
+    }
+
+    fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
+        self.store.cancel(id)
+    }
+
+    fn retry(&self, id: JobId) -> Step<'_, bool> {
+        self.store.retry(id)
+    }
+
+    fn delete(&self, id: JobId) -> Step<'_, bool> {
+        self.store.delete(id)
+    }
+
+    fn counts(&self) -> Step<'_, Counts> {
+        self.store.counts()
+    }
+}
+
+impl fmt::Debug for Spy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Spy").field(&self.store).finish()
+    }
+}

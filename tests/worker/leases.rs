@@ -1,0 +1,176 @@
+//! Leases, seen from the worker: renewed whatever the tasks do, and given up when they are lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use flexiq::internals::{Beat, Clock, Hello, ManualClock, Name, WorkerId};
+use flexiq::{Queue, State};
+use flexiq_tests::{Journal, START, Spy, Verb, soon, until};
+
+const LEASE: Duration = Duration::from_secs(10);
+const BEAT: Duration = Duration::from_secs(3);
+
+#[derive(Clone, Default)]
+struct Release(Arc<AtomicBool>);
+
+/// Holds its runtime's thread and never yields.
+#[flexiq::task]
+async fn hog(#[state] journal: Journal, #[state] release: Release) {
+    journal.note("hogging");
+    while !release.0.load(Ordering::Relaxed) {
+        std::thread::yield_now();
+    }
+}
+
+#[flexiq::task]
+async fn patient(#[state] journal: Journal) {
+    journal.note("patient");
+    let _told = Told(journal);
+    std::future::pending::<()>().await;
+}
+
+struct Told(Journal);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.note("dropped");
+    }
+}
+
+#[flexiq::task]
+async fn count(#[state] journal: Journal) {
+    journal.note("ran");
+}
+
+async fn spied() -> (Queue, Arc<Spy>, ManualClock) {
+    let (clock, hands) = Clock::manual(START);
+    let queue = Queue::builder("sqlite::memory:").clock(clock).open().await.expect("it opens");
+    let spy = Spy::on(queue.below());
+    (Queue::on(spy.clone()), spy, hands)
+}
+
+/// A worker that only lives: it beats, holds nothing, and reaps.
+async fn bystander(queue: &Queue) -> WorkerId {
+    let worker = WorkerId::new();
+    let hello = Hello {
+        worker,
+        label: "bystander".into(),
+        lease: LEASE,
+        queues: vec![Name::new("queue", "default").expect("a name")],
+        tasks: Vec::new(),
+    };
+    queue.below().register(hello).await.expect("it registers");
+    worker
+}
+
+async fn beat(queue: &Queue, worker: WorkerId) {
+    let beat = Beat { worker, lease: LEASE, every: BEAT, leases: Vec::new() };
+    queue.below().extend(beat).await.expect("it beats");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_never_yields_keeps_its_lease() {
+    let (queue, spy, clock) = spied().await;
+    let (journal, release) = (Journal::default(), Release::default());
+    let other = bystander(&queue).await;
+    // On a runtime of its own, whose only thread the task will hold.
+    let worker = std::thread::spawn({
+        let builder =
+            queue.worker().tasks([task_hog()]).lease(LEASE).state(journal.clone()).state(release.clone());
+        move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(builder.run_until_idle())
+        }
+    });
+    let job = enqueue_hog(&queue).await.expect("stored");
+    journal.wait_for("hogging", 1).await;
+    for _ in 0..10 {
+        let beats = spy.calls(Verb::Extend);
+        clock.advance(BEAT);
+        spy.wait_for(Verb::Extend, beats + 1).await;
+        beat(&queue, other).await;
+    }
+    let status = job.status().await.expect("it is there");
+    assert_eq!((status.state, status.runs, status.losses), (State::Running, 1, 0), "after three leases");
+    release.0.store(true, Ordering::Relaxed);
+    tokio::task::spawn_blocking(move || worker.join())
+        .await
+        .expect("joined")
+        .expect("no panic")
+        .expect("it ends");
+    let status = job.status().await.expect("it is kept");
+    assert_eq!((status.state, status.runs, status.losses), (State::Succeeded, 1, 0));
+}
+
+#[tokio::test]
+async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
+    let (queue, spy, clock) = spied().await;
+    let journal = Journal::default();
+    let worker = queue
+        .worker()
+        .tasks([task_patient()])
+        .lease(LEASE)
+        .state(journal.clone())
+        .start()
+        .await
+        .expect("it starts");
+    let job = enqueue_patient(&queue).await.expect("stored");
+    journal.wait_for("patient", 1).await;
+    let other = bystander(&queue).await;
+    // The worker's beats are lost for longer than a lease, while another worker lives and reaps.
+    spy.set_away(true);
+    let store = spy.below();
+    for _ in 0..8 {
+        clock.advance(Duration::from_secs(2));
+        store
+            .extend(Beat { worker: other, lease: LEASE, every: BEAT, leases: Vec::new() })
+            .await
+            .expect("it beats");
+    }
+    let status = until(&queue, job.id(), "it is reaped", |job| job.losses == 1).await;
+    assert_eq!((status.state, status.failures), (State::Ready, 0));
+    spy.set_away(false);
+    let moved = async {
+        // The pauses of a worker whose store was away are on the clock too.
+        while journal.count("dropped") == 0 {
+            clock.advance(Duration::from_millis(500));
+            store
+                .extend(Beat { worker: other, lease: LEASE, every: BEAT, leases: Vec::new() })
+                .await
+                .expect("it beats");
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("the lost run is dropped", moved).await;
+    journal.wait_for("patient", 2).await;
+    let status = until(&queue, job.id(), "it runs again", |job| job.runs >= 2).await;
+    assert_eq!(status.failures, 0);
+    drop(worker);
+}
+
+#[tokio::test]
+async fn a_turn_whose_answer_was_lost_runs_nothing_twice() {
+    for lost in 1..=4 {
+        let (queue, spy, clock) = spied().await;
+        let journal = Journal::default();
+        let worker =
+            queue.worker().tasks([task_count()]).state(journal.clone()).start().await.expect("it starts");
+        for _ in 0..lost {
+            spy.lose_answer(Verb::Turn);
+        }
+        let job = enqueue_count(&queue).await.expect("stored");
+        let ended = async {
+            while !job.status().await.expect("it is kept").state.is_ended() {
+                clock.advance(Duration::from_millis(100));
+                tokio::task::yield_now().await;
+            }
+        };
+        soon("it ends all the same", ended).await;
+        let status = job.status().await.expect("it is kept");
+        assert_eq!((status.state, status.runs), (State::Succeeded, 1));
+        assert_eq!(journal.lines(), ["ran"]);
+        drop(worker);
+    }
+}

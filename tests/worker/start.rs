@@ -1,0 +1,102 @@
+//! What a worker refuses at its start, all at once and saying what to write.
+
+use flexiq::{Error, Queue, Task};
+use flexiq_tests::{Journal, queue};
+
+#[derive(Clone)]
+struct Renderer;
+
+#[derive(Clone)]
+struct Mailer;
+
+#[flexiq::task(queue = "reports")]
+async fn build(#[state] _renderer: Renderer, #[state] _mailer: Mailer) {}
+
+#[flexiq::task(queue = "reports")]
+async fn publish(#[state] _renderer: Renderer) {}
+
+#[flexiq::task(queue = "emails")]
+async fn send() {}
+
+#[flexiq::task(max_concurrent = 2)]
+async fn capped() {}
+
+mod elsewhere {
+    #[flexiq::task(name = "send")]
+    pub(super) async fn also_send() {}
+}
+
+async fn refused(queue: &Queue, tasks: impl IntoIterator<Item = Task>) -> Error {
+    match queue.worker().tasks(tasks).start().await {
+        Ok(_) => panic!("it started"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn missing_states_are_named_all_at_once_with_what_was_given() {
+    let (queue, _clock) = queue().await;
+    let builder = queue.worker().tasks([task_build(), task_publish(), task_send()]).state(Journal::default());
+    let error = builder.start().await.map(drop).expect_err("three states are missing");
+    let Error::MissingState { missing, given } = &error else { panic!("{error}") };
+    assert_eq!(missing.len(), 3, "{missing:?}");
+    assert!(
+        missing[0].ends_with("Renderer of task build") && missing[2].ends_with("of task publish"),
+        "{missing:?}"
+    );
+    assert_eq!(given, &["flexiq_tests::journal::Journal"]);
+}
+
+#[tokio::test]
+async fn an_argument_whose_engine_is_not_built_is_refused_by_worker_and_enqueue() {
+    let (queue, _clock) = queue().await;
+    for error in
+        [refused(&queue, [task_capped()]).await, enqueue_capped(&queue).await.expect_err("not built")]
+    {
+        let Error::NotBuilt { task, argument } = &error else { panic!("{error}") };
+        assert_eq!((task.as_str(), argument.as_str()), ("capped", "max_concurrent"));
+    }
+    assert!(queue.counts().await.expect("counted").is_empty(), "nothing was stored");
+}
+
+#[tokio::test]
+async fn two_tasks_of_one_name_are_refused_naming_both_places() {
+    let (queue, _clock) = queue().await;
+    let error = refused(&queue, [task_send(), elsewhere::task_also_send()]).await.to_string();
+    assert!(error.contains("worker/start.rs:") && error.contains("name = \"…\""), "{error}");
+    assert_eq!(error.matches("start.rs:").count(), 2, "{error}");
+}
+
+#[tokio::test]
+async fn a_worker_without_tasks_says_how_to_link_them() {
+    let (queue, _clock) = queue().await;
+    let error = refused(&queue, []).await.to_string();
+    assert!(error.contains("use your_tasks as _;"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_queue_is_refused_naming_the_nearest() {
+    let (queue, _clock) = queue().await;
+    let builder = queue.worker().tasks([task_send()]).queues(["email"]);
+    let error = builder.start().await.map(drop).expect_err("there is no such queue");
+    assert_eq!(error.to_string(), "unknown queue \"email\"; did you mean \"emails\"?");
+}
+
+#[tokio::test]
+async fn a_worker_serves_only_the_queues_it_was_told() {
+    let (queue, _clock) = queue().await;
+    let worker = queue.worker().tasks([task_send(), task_publish()]).queues(["emails"]).start().await;
+    worker.expect("publish is not served, so its state is not missed").shutdown().await.expect("it stops");
+}
+
+#[tokio::test]
+async fn no_room_and_no_lease_are_refused() {
+    let (queue, _clock) = queue().await;
+    let builder = queue.worker().tasks([task_send()]);
+    let error =
+        builder.clone().async_concurrency(0).start().await.map(drop).expect_err("no room").to_string();
+    assert!(error.starts_with("invalid async_concurrency: 0;"), "{error}");
+    let lease = std::time::Duration::from_millis(10);
+    let error = builder.lease(lease).start().await.map(drop).expect_err("too short").to_string();
+    assert_eq!(error, "invalid lease: 10ms; accepted: 1 s or more");
+}
