@@ -117,14 +117,20 @@ impl Clock {
         }
     }
 
-    /// Waits for `duration` of elapsed time.
+    /// Waits for `duration` of elapsed time from now.
     pub async fn sleep(&self, duration: Duration) {
+        self.reach(self.elapsed().saturating_add(duration)).await;
+    }
+
+    /// Waits until [`elapsed`](Self::elapsed) has reached `end`: for an end that was set earlier.
+    pub async fn reach(&self, end: Duration) {
         match &self.0 {
-            Source::System { .. } => tokio::time::sleep(duration).await,
+            Source::System { origin } => match origin.checked_add(end) {
+                Some(end) => tokio::time::sleep_until(end.into()).await,
+                None => std::future::pending().await,
+            },
             Source::Manual(seen) => {
-                let mut seen = seen.clone();
-                let end = seen.borrow().elapsed.saturating_add(duration);
-                if seen.wait_for(|hands| hands.elapsed >= end).await.is_err() {
+                if seen.clone().wait_for(|hands| hands.elapsed >= end).await.is_err() {
                     // The test dropped the hands: this clock stands still for ever.
                     std::future::pending::<()>().await;
                 }

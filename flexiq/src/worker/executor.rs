@@ -117,15 +117,15 @@ impl Executor {
     fn start_plain(&self, run: Run) {
         let (clock, ended) = (self.clock.clone(), self.ended.clone());
         let Run { lease, definition, input, timeout, control, span } = run;
+        let begun = clock.elapsed();
         let alarm = timeout.map(|limit| {
             let (clock, control) = (clock.clone(), control.clone());
             self.runtime.spawn(async move {
-                clock.sleep(limit).await;
+                clock.reach(begun.saturating_add(limit)).await;
                 control.stop(Stop::TimedOut);
             })
         });
         let call = Box::new(move || {
-            let begun = clock.elapsed();
             let outcome = span.in_scope(|| match prepare(definition, input) {
                 Ok(Running::Plain(call)) => settle(caught(call), control.reason()),
                 Ok(Running::Async(_)) => unreachable!("the macro gives a plain function a plain run"),
@@ -163,11 +163,12 @@ type Body = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Polls a body until it returns, its time is over, or it is told to stop and its last moment has passed.
 async fn drive(mut body: Body, control: &Control, timeout: Option<Duration>, clock: &Clock) -> Outcome {
+    let end = timeout.map(|timeout| clock.elapsed().saturating_add(timeout));
     let told = tokio::select! {
         biased;
         outcome = guarded(&mut body) => return settle(outcome, control.reason()),
         told = control.stopped() => told,
-        () = limit(clock, timeout) => Stop::TimedOut,
+        () = reach(clock, end) => Stop::TimedOut,
     };
     let outcome = match told {
         Stop::TimedOut => {
@@ -186,9 +187,9 @@ async fn drive(mut body: Body, control: &Control, timeout: Option<Duration>, clo
     outcome
 }
 
-async fn limit(clock: &Clock, timeout: Option<Duration>) {
-    match timeout {
-        Some(timeout) => clock.sleep(timeout).await,
+async fn reach(clock: &Clock, end: Option<Duration>) {
+    match end {
+        Some(end) => clock.reach(end).await,
         None => std::future::pending().await,
     }
 }

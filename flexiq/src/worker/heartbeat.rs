@@ -103,9 +103,8 @@ impl Beater {
         // Counted from before a beat is sent, as its leases are.
         let mut last = self.registered;
         loop {
-            let due = (last + self.every).saturating_sub(clock.elapsed());
             tokio::select! {
-                () = clock.sleep(due) => {}
+                () = clock.reach(last + self.every) => {}
                 called = self.store.called(self.worker) => if let Err(error) = called {
                     self.away.failed(&error);
                     pauses.pause(clock).await;

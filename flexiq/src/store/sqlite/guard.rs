@@ -29,8 +29,9 @@ pub(super) fn may_reap(write: &Write<'_>) -> rusqlite::Result<bool> {
     let now = write.now.as_millis();
     let lease = get(connection, "lease_ms")?.unwrap_or(LEASE_MS);
     let quiet = get(connection, "quiet_ms")?.unwrap_or(lease * 2 / 5);
-    let beat_at = get(connection, "beat_at")?;
-    if beat_at.is_none_or(|beat_at| beat_at > now || now - beat_at > quiet) {
+    // Where nobody has ever beaten, nobody holds a lease.
+    let Some(beat_at) = get(connection, "beat_at")? else { return Ok(true) };
+    if beat_at > now || now - beat_at > quiet {
         // From here on it is known that somebody looks: what follows is no silence.
         set(connection, "beat_at", now)?;
         set(connection, "reap_after", now + lease)?;
