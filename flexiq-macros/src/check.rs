@@ -5,7 +5,6 @@ use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Expr, FnArg, ReturnType, Safety, Type};
 
-use crate::expand::written_value;
 use crate::model::{Parameter, Role, Task};
 use crate::problems::Problems;
 use crate::values::{NAME_RULE, is_name};
@@ -81,7 +80,7 @@ fn parameter_type(parameter: &Parameter, problems: &mut Problems) {
                 .at(of_type, format!("task arguments must be owned; use `{owned}` instead of `{written}`"));
         }
         (Role::Payload { .. }, _) if borrows(of_type.to_token_stream(), true) => {
-            problems.at(of_type, format!("task arguments must be owned, and `{written}` borrows"));
+            problems.at(of_type, format!("task arguments must be owned, and `{written}` borrows: use a type without `&` and lifetimes"));
         }
         (Role::State, _) if borrows(of_type.to_token_stream(), false) => problems.at(
             of_type,
@@ -107,26 +106,29 @@ fn key(parameter: &Parameter, earlier: &[Parameter], problems: &mut Problems) {
 
 fn returned(output: &ReturnType, problems: &mut Problems) {
     let ReturnType::Type(_, of_type) = output else { return };
-    let is_result = written_value(of_type).is_some();
-    let refused = match bare(of_type) {
-        Type::Tuple(tuple) => !tuple.elems.is_empty(),
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| !is_result && (NO_RESULT.iter().any(|name| last.ident == name))),
-        _ => true,
-    };
-    if refused {
-        let written = spelled(of_type);
+    if is_no_result(of_type) {
+        let value = match bare(of_type) {
+            Type::ImplTrait(_) | Type::Never(_) => "T".into(),
+            _ => spelled(of_type),
+        };
         problems.at(
             of_type,
             format!(
-                "a task returns `()` or `Result<T, E>`: write `Result<{}, E>` with the error that it may meet, \
-                 such as `String` or `anyhow::Error`",
-                if matches!(bare(of_type), Type::ImplTrait(_) | Type::Never(_)) { "T" } else { &written }
+                "a task returns `()` or `Result<T, E>`: write `Result<{value}, E>` with the error that it may meet, \
+                 such as `String` or `anyhow::Error`"
             ),
         );
+    }
+}
+
+/// Whether a return type is none that a task may have, as far as its tokens tell.
+pub(crate) fn is_no_result(of_type: &Type) -> bool {
+    match bare(of_type) {
+        Type::Tuple(tuple) => !tuple.elems.is_empty(),
+        Type::Path(path) => {
+            path.path.segments.last().is_some_and(|last| NO_RESULT.iter().any(|name| last.ident == name))
+        }
+        _ => true,
     }
 }
 
@@ -239,19 +241,17 @@ fn free_name(tokens: TokenStream, name: &Ident) -> Option<Ident> {
     None
 }
 
-/// Whether a type holds a reference or lifetime, `'static` ones included if `even_static`.
+/// Whether a type holds a reference or a lifetime; `&'static` counts if `even_static`, and `Cow<'static, _>` never.
 fn borrows(tokens: TokenStream, even_static: bool) -> bool {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
-        let found = match &token {
-            TokenTree::Group(group) => borrows(group.stream(), even_static),
-            TokenTree::Punct(punct) if punct.as_char() == '&' => {
-                let before_lifetime =
-                    matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '\'');
-                even_static || !before_lifetime
+        let found = match (&token, tokens.peek()) {
+            (TokenTree::Group(group), _) => borrows(group.stream(), even_static),
+            (TokenTree::Punct(punct), next) if punct.as_char() == '&' => {
+                even_static || !matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == '\'')
             }
-            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
-                even_static || !matches!(tokens.peek(), Some(TokenTree::Ident(name)) if name == "static")
+            (TokenTree::Punct(punct), Some(TokenTree::Ident(name))) if punct.as_char() == '\'' => {
+                name != "static"
             }
             _ => false,
         };

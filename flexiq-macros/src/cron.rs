@@ -62,10 +62,9 @@ impl Field {
             Some((range, step)) => (range, Some(step)),
             None => (item, None),
         };
-        if let Some(step) = step {
-            if !number(step).is_some_and(|step| (1..=self.most).contains(&step)) {
-                return Err(format!("a step is a number from 1 to {}, such as `*/2`", self.most));
-            }
+        let is_step = |step| number(step).is_some_and(|step| (1..=self.most).contains(&step));
+        if step.is_some_and(|step| !is_step(step)) {
+            return Err(format!("a step is a number from 1 to {}, such as `*/2`", self.most));
         }
         if range == "*" || (range == "L" && step.is_none() && self.what == "day of the month") {
             return Ok(());
@@ -106,8 +105,10 @@ fn number(text: &str) -> Option<u32> {
 
 /// Whether plain numbers name a day that its month does not have, such as the 30th of February.
 fn days_never_come(day: &str, month: &str, weekday: &str) -> bool {
-    let numbers = |list: &str| list.split(',').map(number).collect::<Option<Vec<_>>>();
-    let (Some(days), Some(months), "*") = (numbers(day), numbers(month), weekday) else { return false };
+    let numbers = |field: &Field, list: &str| list.split(',').map(|item| field.number(item).ok()).collect();
+    let days: Option<Vec<u32>> = numbers(&FIELDS[3], day);
+    let months: Option<Vec<u32>> = numbers(&FIELDS[4], month);
+    let (Some(days), Some(months), "*") = (days, months, weekday) else { return false };
     let longest = |month: &u32| match month {
         2 => 29,
         4 | 6 | 9 | 11 => 30,
@@ -152,7 +153,7 @@ mod tests {
             ("1,,2 * * * *", "write a number"),
             ("+1 * * * *", "write a number"),
             ("0 0 30 2 *", "never comes"),
-            ("0 0 31 4,6 *", "never comes"),
+            ("0 0 31 4,JUN *", "never comes"),
         ] {
             let refusal = check(bad).expect_err(bad);
             assert!(refusal.contains(word), "{bad}: {refusal}");

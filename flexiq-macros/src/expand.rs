@@ -9,7 +9,7 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, Expr, GenericArgument, Meta, PathArguments, ReturnType, Token, Type};
 
-use crate::check::bare;
+use crate::check::{bare, is_no_result};
 use crate::model::{DefaultValue, Parameter, Role, Task};
 use crate::notation::{Backoff, Rate};
 use crate::problems::Problems;
@@ -41,15 +41,14 @@ pub(crate) fn stub(task: &Task, problems: Problems) -> TokenStream {
     let (name, visibility) = (generated("enqueue", task), &task.function.visibility);
     let (generics, clause) =
         (&task.function.signature.generics, &task.function.signature.generics.where_clause);
-    let arguments = arguments(task);
-    let result = result(task);
+    let (arguments, enqueued) = (arguments(task), enqueued(task));
     quote! {
         #function
         #messages
         #cfgs
         #allow
         #[doc(hidden)]
-        #visibility fn #name #generics(_: &#krate::Queue, #arguments) -> #krate::Enqueue<#result> #clause {
+        #visibility fn #name #generics(_: &#krate::Queue, #arguments) -> #enqueued #clause {
             ::core::unreachable!()
         }
     }
@@ -66,29 +65,29 @@ fn function(task: &Task) -> TokenStream {
 fn constants(task: &Task) -> TokenStream {
     let (cfgs, allow) = (cfgs(task), allow());
     let parameters = task.parameters.iter().enumerate().map(|(index, parameter)| {
-        let (name, of_type, at) = (constant(task, index), &parameter.of_type, At::of(&parameter.of_type));
-        let (key, required, secret) = (&parameter.key, parameter.default().is_none(), parameter.is_secret());
+        let (name, of_type, key) = (constant(task, index), &parameter.of_type, &parameter.key);
+        let (required, secret) = (parameter.default().is_none(), parameter.is_secret());
+        let at = At::of(of_type);
         let private = at.private(task);
-        let (start, end) = (at.start, at.end);
-        let of = Ident::new("of", end);
+        let function = |name: &str| Ident::new(name, at.end);
         let (holder, value) = match parameter.role {
-            Role::Payload { .. } => (
-                quote_spanned!(start=> #private::Param),
-                quote!(#private::Parameter { name: #key, required: #required, secret: #secret }),
-            ),
-            Role::State => (quote_spanned!(start=> #private::StateParam), quote!(#key)),
+            Role::Payload { .. } => {
+                let argument = function("argument");
+                (
+                    quote!(#private::Param<#of_type>),
+                    quote!(#private::#argument::<#of_type>(#key, #required, #secret)),
+                )
+            }
+            Role::State => {
+                let state = function("state");
+                (quote!(#private::StateParam<#of_type>), quote!(#private::#state::<#of_type>(#key)))
+            }
             Role::Context => {
-                let take = Ident::new("take", end);
-                return quote! {
-                    #cfgs #allow
-                    const #name: fn(&#private::Input) -> #of_type = #private::ContextParameter::#take;
-                };
+                let context = function("context");
+                (quote!(fn(&#private::Input) -> #of_type), quote!(#private::#context::<#of_type>()))
             }
         };
-        quote! {
-            #cfgs #allow
-            const #name: #holder<#of_type> = #holder::#of(#value);
-        }
+        quote!(#cfgs #allow const #name: #holder = #value;)
     });
     let returned = returned_type(task);
     let at = At::of(&returned);
@@ -100,8 +99,8 @@ fn constants(task: &Task) -> TokenStream {
             quote!(#private::#function::<#value, #returned>)
         }
         None => {
-            let function = Ident::new("outcome", at.end);
-            quote!(#private::TaskReturn::#function)
+            let method = Ident::new("outcome", at.end);
+            quote_spanned!(at.start=> <#returned as #private::TaskReturn>::#method)
         }
     };
     quote! {
@@ -222,7 +221,7 @@ fn run(task: &Task) -> TokenStream {
         let (constant, value) = (constant(task, index), &values[index]);
         match parameter.role {
             Role::Payload { .. } => {
-                let take = take(parameter, &constant);
+                let take = take(task, parameter, &constant);
                 local_quote!(let #value = #take;)
             }
             Role::State => local_quote!(let #value = #constant.take(&#definition, &input)?;),
@@ -251,13 +250,14 @@ fn run(task: &Task) -> TokenStream {
 }
 
 /// Decodes one parameter of `payload`.
-fn take(parameter: &Parameter, constant: &Ident) -> TokenStream {
+fn take(task: &Task, parameter: &Parameter, constant: &Ident) -> TokenStream {
     let of_type = &parameter.of_type;
     match parameter.default() {
         None => local_quote!(payload.take(&#constant)?),
         Some(DefaultValue::OfType) => {
             let at = At::of(of_type);
-            let default = quote_spanned!(at.start=> <#of_type as ::core::default::Default>::default);
+            let (private, function) = (at.private(task), Ident::new("default_of", at.end));
+            let default = quote!(|| #private::#function::<#of_type>());
             local_quote!(payload.take_or(&#constant, #default)?)
         }
         Some(DefaultValue::Expr(expr)) => {
@@ -276,17 +276,18 @@ fn key_function(what: &str, expr: &Expr, task: &Task) -> TokenStream {
         .enumerate()
         .filter(|(_, parameter)| parameter.is_payload() && parameter.is_named_in(expr.to_token_stream()));
     let bindings = named.map(|(index, parameter)| {
-        let (name, take) = (&parameter.name, take(parameter, &constant(task, index)));
+        let (name, take) = (&parameter.name, take(task, parameter, &constant(task, index)));
         local_quote!(let #name = &#take;)
     });
     let at = At::of(expr);
     let key_of = Ident::new("key_of", at.end);
     let at_expression = at.private(task);
+    let key = quote_spanned!(at.start=> &(#expr));
     local_quote! {
         fn #function(payload: &[u8]) -> #private::KeyResult {
             let payload = #private::Payload::open(&#definition, payload)?;
             #(#bindings)*
-            #at_expression::#key_of(&#definition, &(#expr))
+            #at_expression::#key_of(&#definition, #key)
         }
     }
 }
@@ -295,7 +296,7 @@ fn enqueue(task: &Task) -> TokenStream {
     let (private, krate) = (At::call_site().private(task), krate(task, Span::call_site()));
     let (cfgs, allow, visibility) = (cfgs(task), allow(), &task.function.visibility);
     let (name, definition) = (generated("enqueue", task), definition_name(task));
-    let (arguments, result) = (arguments(task), result(task));
+    let (arguments, enqueued) = (arguments(task), enqueued(task));
     let puts = task.parameters.iter().enumerate().filter(|(_, parameter)| parameter.is_payload()).map(
         |(index, parameter)| {
             let (constant, argument) = (constant(task, index), &parameter.name);
@@ -312,7 +313,7 @@ fn enqueue(task: &Task) -> TokenStream {
         #[doc = #summary]
         #docs
         #cfgs #allow
-        #visibility fn #name(queue: &#krate::Queue, #arguments) -> #krate::Enqueue<#result> {
+        #visibility fn #name(queue: &#krate::Queue, #arguments) -> #enqueued {
             let mut call = #private::Call::new(&#definition);
             #(#puts)*
             #private::enqueue(queue, call)
@@ -344,26 +345,25 @@ fn arguments(task: &Task) -> TokenStream {
         .collect()
 }
 
-/// The type parameters of `Enqueue`.
-fn result(task: &Task) -> TokenStream {
+/// `Enqueue<T>`, with the span of the return type: what is wrong with that is reported there, once.
+fn enqueued(task: &Task) -> TokenStream {
     let returned = returned_type(task);
+    let at = At::of(&returned);
     let value = match (written_value(&returned), bare(&returned)) {
         (Some(value), _) => value.to_token_stream(),
-        (None, Type::Tuple(unit)) if unit.elems.is_empty() => quote!(()),
+        (None, Type::Path(_)) if is_no_result(&returned) => returned.to_token_stream(),
         // An alias, which only the compiler sees through.
         (None, Type::Path(_)) => {
-            let private = At::of(&returned).private(task);
-            quote!(<#returned as #private::TaskReturn>::Value)
+            let (private, value) = (at.private(task), Ident::new("Value", at.end));
+            quote_spanned!(at.start=> <#returned as #private::TaskReturn>::#value)
         }
-        // Refused, so this is for a stub.
+        // `()`, or what was refused, so that this is for a stub.
         _ => quote!(()),
     };
-    if task.settings.written("any_queue").is_some() {
-        let krate = krate(task, Span::call_site());
-        quote!(#value, #krate::AnyQueue)
-    } else {
-        value
-    }
+    let krate = krate(task, at.start);
+    let queue = task.settings.written("any_queue").map(|_| quote_spanned!(at.start=> , #krate::AnyQueue));
+    let close = Token![>](at.end);
+    quote_spanned!(at.start=> #krate::Enqueue<#value #queue #close)
 }
 
 fn returned_type(task: &Task) -> Type {
@@ -374,7 +374,7 @@ fn returned_type(task: &Task) -> Type {
 }
 
 /// The `T` of a type that reads `Result<T, …>`.
-pub(crate) fn written_value(returned: &Type) -> Option<&Type> {
+fn written_value(returned: &Type) -> Option<&Type> {
     let Type::Path(path) = bare(returned) else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == "Result")?;
     let PathArguments::AngleBracketed(generics) = &last.arguments else { return None };

@@ -1,7 +1,7 @@
 //! The `#[task]` attribute of flexiq. Users reach it as `flexiq::task`.
 //!
-//! Four rooms: [`parse`] splits the tokens, [`model`] says what a task is, [`check`] knows which parts do not go
-//! together, [`expand`] writes the code. Each problem is a message at the token that the user typed; all of them come
+//! Four rooms: `parse` splits the tokens, `model` says what a task is, `check` knows which parts do not go
+//! together, `expand` writes the code. Each problem is a message at the token that the user typed; all of them come
 //! at once, beside the function as it stands and an `enqueue_*` of the right type, so that one mistake gives one
 //! message.
 
@@ -24,20 +24,14 @@ use proc_macro::TokenStream;
 #[doc = include_str!("task.md")]
 #[proc_macro_attribute]
 pub fn task(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    task_tokens(arguments.into(), item.into()).into()
-}
-
-fn task_tokens(
-    arguments: proc_macro2::TokenStream,
-    item: proc_macro2::TokenStream,
-) -> proc_macro2::TokenStream {
+    let item: proc_macro2::TokenStream = item.into();
     let mut problems = problems::Problems::default();
-    let arguments = parse::arguments(arguments, &mut problems);
-    let Some(function) = parse::function(item.clone(), &mut problems) else {
+    let arguments = parse::arguments(arguments.into(), &mut problems);
+    let Some(function) = parse::function(&item, &mut problems) else {
         let messages = problems.into_messages();
-        return quote::quote!(#item #messages);
+        return quote::quote!(#item #messages).into();
     };
     let task = model::Task::read(arguments, function, &mut problems);
     check::task(&task, &mut problems);
-    if problems.is_empty() { expand::task(&task) } else { expand::stub(&task, problems) }
+    if problems.is_empty() { expand::task(&task).into() } else { expand::stub(&task, problems).into() }
 }

@@ -208,6 +208,8 @@ impl Role {
                 );
             }
         }
+        // It may hold a mark, which nobody else knows.
+        attributes.retain(|other| !other.path().is_ident("cfg_attr"));
         let find = |name: &str| marks.iter().find(|mark| mark.path().is_ident(name));
         let mut refuse = |mark: Option<&Attribute>, message: &str| {
             if let Some(mark) = mark {

@@ -92,7 +92,7 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
 }
 
 /// Splits the item into attributes, visibility, signature and body, if it is a function with a body.
-pub(crate) fn function(tokens: TokenStream, problems: &mut Problems) -> Option<Function> {
+pub(crate) fn function(tokens: &TokenStream, problems: &mut Problems) -> Option<Function> {
     let split = |input: ParseStream<'_>| {
         let function = Function {
             attributes: input.call(Attribute::parse_outer)?,
@@ -103,7 +103,7 @@ pub(crate) fn function(tokens: TokenStream, problems: &mut Problems) -> Option<F
         Ok(function)
     };
     let first = tokens.clone().into_iter().next();
-    match split.parse2(tokens) {
+    match split.parse2(tokens.clone()) {
         Ok(function) if matches!(function.body.clone().into_iter().next(), Some(TokenTree::Group(_))) => {
             Some(function)
         }

@@ -39,7 +39,8 @@ fn parsed<T>(
 ) -> syn::Result<T> {
     let literal = string(argument, sample, expr)?;
     let text = literal.value();
-    parse(&text).or_else(|reason| refuse(literal, format!("`{text}`: {reason}")))
+    let shown = if text.trim().is_empty() { "an empty text" } else { &format!("`{text}`") };
+    parse(&text).or_else(|reason| refuse(literal, format!("{shown}: {reason}")))
 }
 
 /// The name of a task or queue.

@@ -11,9 +11,9 @@ pub use crate::job::Outcome;
 pub use crate::policy::{Backoff, Budgets, Rate};
 use crate::queue::{Enqueue, Queue};
 pub use crate::task::{
-    Argument, Call, ContextParameter, Cron, Entry, Input, Kind, Misfit, Param, Parameter, Payload,
-    PerPartition, Place, Running, StateNeed, StateParam, Task, TaskDefinition, TaskReturn, Unique,
-    UniqueUntil, key_of,
+    Argument, Call, ContextParameter, Cron, Entry, HasDefault, Input, Key, Kind, Misfit, Param, Parameter,
+    Payload, PerPartition, Place, ReturnValue, Running, SharedState, StateNeed, StateParam, TaskDefinition,
+    TaskError, TaskReturn, Unique, UniqueUntil, argument, context, default_of, key_of, state,
 };
 
 /// What an `enqueue_*` function returns.

@@ -23,15 +23,18 @@ async fn everything(
     let _ = (r#type, list, queue, call, input);
 }
 
+/// Its arguments and its value have the function's own types.
+#[expect(dead_code, reason = "compiling it is the test")]
+fn enqueue_is_typed(queue: &Queue, list: Vec<Option<f32>>) -> flexiq::Enqueue<()> {
+    enqueue_everything(queue, String::new(), 1_u8, list, 2_u64, (), true)
+}
+
 fn definition() -> &'static TaskDefinition {
     task_everything().definition()
 }
 
 #[test]
 fn a_payload_is_keyed_by_name_without_raw_marks_and_underscores() {
-    let enqueue: fn(&Queue, String, u8, Vec<Option<f32>>, u64, (), bool) -> flexiq::Enqueue<()> =
-        enqueue_everything;
-    let _ = enqueue;
     let names: Vec<_> = definition().parameters.iter().map(|parameter| parameter.name).collect();
     assert_eq!(names, ["type", "unused", "list", "queue", "call", "input"]);
     assert!(definition().parameters.iter().all(|parameter| parameter.required && !parameter.secret));
@@ -44,22 +47,18 @@ fn take_map(before: u8, map: HashMap<(u8, u8), u8>, after: u8) {
 
 #[test]
 fn the_first_argument_that_cannot_be_encoded_is_named() {
-    use flexiq::__private::{Param, Parameter};
-
-    const fn param<T: flexiq::__private::Argument>(name: &'static str) -> Param<T> {
-        Param::of(Parameter { name, required: true, secret: false })
-    }
+    use flexiq::__private::argument;
 
     let mut call = Call::new(task_take_map().definition());
-    call.put(&param("before"), &1_u8);
-    call.put(&param("map"), &HashMap::from([((1_u8, 2_u8), 3_u8)]));
-    call.put(&param("after"), &1_u8);
+    call.put(&argument("before", true, false), &1_u8);
+    call.put(&argument("map", true, false), &HashMap::from([((1_u8, 2_u8), 3_u8)]));
+    call.put(&argument("after", true, false), &1_u8);
     let error = call.finish().expect_err("JSON has no such keys").to_string();
     assert_eq!(error, "parameter map of task take_map cannot be encoded as JSON: key must be a string");
 
     let mut call = Call::new(definition());
-    call.put(&param("type"), &"a\"b".to_owned());
-    call.put(&param("unused"), &1_u8);
+    call.put(&argument("type", true, false), &"a\"b".to_owned());
+    call.put(&argument("unused", true, false), &1_u8);
     assert_eq!(payload(call), r#"{"type":"a\"b","unused":1}"#);
 }
 

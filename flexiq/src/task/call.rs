@@ -3,7 +3,7 @@
 //! The generated `enqueue_*` function fills it; the enqueue builder finishes it.
 
 use super::TaskDefinition;
-use super::parameter::{Argument, Param};
+use super::parameter::Param;
 use super::payload::described;
 use crate::error::{Error, Result};
 
@@ -22,7 +22,7 @@ impl Call {
     }
 
     /// Adds one argument. The first that cannot be encoded is kept for [`finish`](Self::finish).
-    pub fn put<T: Argument>(&mut self, param: &Param<T>, value: &T) {
+    pub fn put<T>(&mut self, param: &Param<T>, value: &T) {
         if self.error.is_some() {
             return;
         }

@@ -116,7 +116,7 @@ mod tests {
         .expect("what is unknown is ignored, what is missing has its default")
     }
 
-    fn refusal(payload: Value) -> String {
+    fn refusal(payload: &Value) -> String {
         report().check(payload.as_object().expect("an object")).expect_err("a misfit").to_string()
     }
 
@@ -125,11 +125,11 @@ mod tests {
         let fits = json!({ "month": "2026-10", "account": 7 });
         report().check(fits.as_object().expect("an object")).expect("it fits");
         assert_eq!(
-            refusal(json!({ "mnoth": 1, "account": 7 })),
+            refusal(&json!({ "mnoth": 1, "account": 7 })),
             r#"unknown parameter "mnoth"; did you mean "month"?"#
         );
         assert_eq!(
-            refusal(json!({ "format": "pdf" })),
+            refusal(&json!({ "format": "pdf" })),
             "parameter month, account of task build_report cannot be decoded: the payload does not name it"
         );
     }

@@ -21,7 +21,10 @@ pub use definition::{
     Unique, UniqueUntil,
 };
 pub use keys::{Key, key_of};
-pub use parameter::{Argument, ContextParameter, Param, SharedState, StateParam};
+pub use parameter::{
+    Argument, ContextParameter, HasDefault, Param, SharedState, StateParam, argument, context, default_of,
+    state,
+};
 pub use payload::{Misfit, Payload};
 pub use registry::{Entry, Registry, Task};
 pub use retry::Retry;

@@ -4,14 +4,13 @@
 
 use std::any::{TypeId, type_name};
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::payload::describe;
-use super::{Context, Input, Parameter, StateNeed, TaskDefinition};
+use super::{Context, Input, Parameter, StateNeed, States, TaskDefinition};
 use crate::job::{After, Outcome};
 
 /// What a payload parameter's type must be able to do.
@@ -41,30 +40,31 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> Argument for T {
     }
 }
 
-/// One payload parameter with its type.
+/// One payload parameter with its type, which [`argument`] has checked.
 pub struct Param<T> {
     parameter: Parameter,
-    type_of: PhantomData<fn() -> T>,
+    encode: fn(&T, &mut Vec<u8>) -> serde_json::Result<()>,
+    decode: fn(&str) -> serde_json::Result<T>,
 }
 
-impl<T: Argument> Param<T> {
-    /// The parameter, whose type is checked here and nowhere else.
-    pub const fn of(parameter: Parameter) -> Self {
-        Self { parameter, type_of: PhantomData }
-    }
+/// A payload parameter. Its type is checked here and nowhere else, so that a misfit is one message.
+pub const fn argument<T: Argument>(name: &'static str, required: bool, secret: bool) -> Param<T> {
+    Param { parameter: Parameter { name, required, secret }, encode: T::encode, decode: T::decode }
+}
 
+impl<T> Param<T> {
     /// What is known of it without its type.
     pub const fn parameter(&self) -> Parameter {
         self.parameter
     }
 
-    pub(crate) fn encode(&self, value: &T, json: &mut Vec<u8>) -> serde_json::Result<()> {
-        value.encode(json)
+    pub(super) fn encode(&self, value: &T, json: &mut Vec<u8>) -> serde_json::Result<()> {
+        (self.encode)(value, json)
     }
 
     /// Decodes the field; the refusal says what did not fit, and holds no part of the value.
-    pub(crate) fn decode(&self, field: &RawValue) -> Result<T, String> {
-        T::decode(field.get()).map_err(|error| match self.parameter.secret {
+    pub(super) fn decode(&self, field: &RawValue) -> Result<T, String> {
+        (self.decode)(field.get()).map_err(|error| match self.parameter.secret {
             true => format!("the value does not fit {}", type_name::<T>()),
             false => describe(&error),
         })
@@ -75,6 +75,29 @@ impl<T> fmt::Debug for Param<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parameter.fmt(f)
     }
+}
+
+/// What a `#[default]` parameter's type must be able to do.
+#[diagnostic::on_unimplemented(
+    message = "`#[default]` finds no `Default` for `{Self}`",
+    label = "not `Default`",
+    note = "write the value, as in `#[default = EXPR]`"
+)]
+pub trait HasDefault {
+    #[doc(hidden)]
+    fn default_of() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Default> HasDefault for T {
+    fn default_of() -> Self {
+        T::default()
+    }
+}
+
+/// The value of a `#[default]` parameter that a payload does not name.
+pub fn default_of<T: HasDefault>() -> T {
+    T::default_of()
 }
 
 /// What a `#[state]` parameter's type must be able to do.
@@ -88,28 +111,29 @@ pub trait SharedState: Clone + Send + Sync + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> SharedState for T {}
 
-/// One `#[state]` parameter with its type.
+/// One `#[state]` parameter with its type, which [`state`] has checked.
 pub struct StateParam<T> {
-    name: &'static str,
-    type_of: PhantomData<fn() -> T>,
+    need: StateNeed,
+    get: fn(&States) -> Option<T>,
 }
 
-impl<T: SharedState> StateParam<T> {
-    /// The parameter, whose type is checked here and nowhere else.
-    pub const fn of(name: &'static str) -> Self {
-        Self { name, type_of: PhantomData }
-    }
+/// A `#[state]` parameter. Its type is checked here and nowhere else.
+pub const fn state<T: SharedState>(name: &'static str) -> StateParam<T> {
+    let need = StateNeed { parameter: name, type_id: TypeId::of::<T>, type_name: type_name::<T> };
+    StateParam { need, get: States::get::<T> }
+}
 
+impl<T> StateParam<T> {
     /// What a worker must be given.
     pub const fn need(&self) -> StateNeed {
-        StateNeed { parameter: self.name, type_id: TypeId::of::<T>, type_name: type_name::<T> }
+        self.need
     }
 
     /// A clone of the worker's state.
     pub fn take(&self, task: &TaskDefinition, input: &Input) -> Result<T, Outcome> {
         // A worker that lacks a state refuses to start, so only a direct call of the definition gets here without.
-        input.states.get().ok_or_else(|| Outcome::Failed {
-            error: format!("missing state {}: {} of task {}", self.name, type_name::<T>(), task.name),
+        (self.get)(&input.states).ok_or_else(|| Outcome::Failed {
+            error: format!("missing state {:?} of task {}", self.need, task.name),
             after: After::Never,
         })
     }
@@ -117,7 +141,7 @@ impl<T: SharedState> StateParam<T> {
 
 impl<T> fmt::Debug for StateParam<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, type_name::<T>())
+        self.need.fmt(f)
     }
 }
 
@@ -135,4 +159,9 @@ impl ContextParameter for Context {
     fn take(input: &Input) -> Self {
         input.context.clone()
     }
+}
+
+/// A `#[context]` parameter, as a function that takes it from the input. Its type is checked here and nowhere else.
+pub const fn context<T: ContextParameter>() -> fn(&Input) -> T {
+    T::take
 }

@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::TaskDefinition;
-use super::parameter::{Argument, Param};
+use super::parameter::Param;
 use crate::error::Error;
 use crate::job::Outcome;
 
@@ -39,7 +39,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The value of a parameter that every payload must name.
-    pub fn take<T: Argument>(&self, param: &Param<T>) -> Result<T, Misfit> {
+    pub fn take<T>(&self, param: &Param<T>) -> Result<T, Misfit> {
         match self.fields.get(param.parameter().name) {
             Some(field) => self.decode(param, field),
             None => Err(self.misfit(
@@ -50,18 +50,18 @@ impl<'a> Payload<'a> {
     }
 
     /// The value of a parameter with `#[default]`.
-    pub fn take_or<T: Argument>(&self, param: &Param<T>, default: impl FnOnce() -> T) -> Result<T, Misfit> {
+    pub fn take_or<T>(&self, param: &Param<T>, default: impl FnOnce() -> T) -> Result<T, Misfit> {
         match self.fields.get(param.parameter().name) {
             Some(field) => self.decode(param, field),
             None => Ok(default()),
         }
     }
 
-    fn decode<T: Argument>(&self, param: &Param<T>, field: &RawValue) -> Result<T, Misfit> {
+    fn decode<T>(&self, param: &Param<T>, field: &RawValue) -> Result<T, Misfit> {
         param.decode(field).map_err(|reason| self.misfit(param, &reason))
     }
 
-    fn misfit<T: Argument>(&self, param: &Param<T>, reason: &str) -> Misfit {
+    fn misfit<T>(&self, param: &Param<T>, reason: &str) -> Misfit {
         Misfit(format!("{}: {reason}", described(param.parameter().name, self.task.name)))
     }
 }
@@ -166,6 +166,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Argument;
 
     fn refusal<T: Argument + fmt::Debug>(json: &str) -> String {
         describe(&T::decode(json).expect_err(json))
