@@ -1,0 +1,6 @@
+#![allow(unused)]
+
+#[flexiq::task]
+fn wait(more: bool, moment: std::time::Instant) {}
+
+fn main() {}

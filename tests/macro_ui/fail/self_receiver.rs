@@ -1,0 +1,10 @@
+#![allow(unused)]
+
+struct Mailer;
+
+impl Mailer {
+    #[flexiq::task]
+    async fn send(&self, address: String) {}
+}
+
+fn main() {}
