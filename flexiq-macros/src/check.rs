@@ -1,22 +1,23 @@
-//! What does not go together: the function's shape, its types, and arguments that need or exclude each other.
+//! What does not go together: the function's shape, its keys, and arguments that need or exclude each other.
 
 use proc_macro2::{Ident, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::{Expr, FnArg, ReturnType, Safety, Type};
+use syn::{Expr, FnArg, Safety};
 
 use crate::model::{Parameter, Role, Task};
 use crate::problems::Problems;
+use crate::types;
 use crate::values::{NAME_RULE, is_name};
 
 /// Adds a message for each.
 pub(crate) fn task(task: &Task, problems: &mut Problems) {
     function(task, problems);
     for (index, parameter) in task.parameters.iter().enumerate() {
-        parameter_type(parameter, problems);
+        types::parameter(parameter, problems);
         key(parameter, &task.parameters[..index], problems);
     }
-    returned(&task.function.signature.output, problems);
+    types::returned(&task.function.signature.output, problems);
     limits(task, problems);
     uniqueness(task, problems);
     cron(task, problems);
@@ -62,36 +63,6 @@ fn function(task: &Task, problems: &mut Problems) {
     }
 }
 
-fn parameter_type(parameter: &Parameter, problems: &mut Problems) {
-    let of_type = &parameter.of_type;
-    let written = spelled(of_type);
-    match (&parameter.role, bare(of_type)) {
-        (_, Type::ImplTrait(_)) => {
-            problems.at(of_type, "a task's parameter has a type with a name: write it instead of `impl`");
-        }
-        (Role::Payload { .. }, Type::Reference(reference)) => {
-            let owned = match bare(&reference.elem) {
-                Type::Path(path) if path.path.is_ident("str") => "String".into(),
-                Type::Path(path) if path.path.is_ident("Path") => "PathBuf".into(),
-                Type::Slice(slice) => format!("Vec<{}>", spelled(&slice.elem)),
-                other => spelled(other),
-            };
-            problems
-                .at(of_type, format!("task arguments must be owned; use `{owned}` instead of `{written}`"));
-        }
-        (Role::Payload { .. }, _) if borrows(of_type.to_token_stream(), true) => {
-            problems.at(of_type, format!("task arguments must be owned, and `{written}` borrows: use a type without `&` and lifetimes"));
-        }
-        (Role::State, _) if borrows(of_type.to_token_stream(), false) => problems.at(
-            of_type,
-            format!(
-                "a state lives as long as its worker, and `{written}` borrows; use an owned type or an `Arc`"
-            ),
-        ),
-        _ => {}
-    }
-}
-
 fn key(parameter: &Parameter, earlier: &[Parameter], problems: &mut Problems) {
     if !parameter.is_payload() {
         return;
@@ -103,40 +74,6 @@ fn key(parameter: &Parameter, earlier: &[Parameter], problems: &mut Problems) {
         problems.at(&parameter.name, format!("two parameters are stored as `{key}`: rename one"));
     }
 }
-
-fn returned(output: &ReturnType, problems: &mut Problems) {
-    let ReturnType::Type(_, of_type) = output else { return };
-    if is_no_result(of_type) {
-        let value = match bare(of_type) {
-            Type::ImplTrait(_) | Type::Never(_) => "T".into(),
-            _ => spelled(of_type),
-        };
-        problems.at(
-            of_type,
-            format!(
-                "a task returns `()` or `Result<T, E>`: write `Result<{value}, E>` with the error that it may meet, \
-                 such as `String` or `anyhow::Error`"
-            ),
-        );
-    }
-}
-
-/// Whether a return type is none that a task may have, as far as its tokens tell.
-pub(crate) fn is_no_result(of_type: &Type) -> bool {
-    match bare(of_type) {
-        Type::Tuple(tuple) => !tuple.elems.is_empty(),
-        Type::Path(path) => {
-            path.path.segments.last().is_some_and(|last| NO_RESULT.iter().any(|name| last.ident == name))
-        }
-        _ => true,
-    }
-}
-
-/// Types that are no `Result` by any alias, so that the message need not wait for the compiler.
-const NO_RESULT: [&str; 26] = [
-    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128",
-    "isize", "f32", "f64", "String", "Vec", "Option", "Box", "Arc", "Rc", "HashMap", "BTreeMap", "HashSet",
-];
 
 fn limits(task: &Task, problems: &mut Problems) {
     let settings = &task.settings;
@@ -239,53 +176,4 @@ fn free_name(tokens: TokenStream, name: &Ident) -> Option<Ident> {
         behind_dot = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.' && punct.spacing() == Spacing::Alone);
     }
     None
-}
-
-/// Whether a type holds a reference or a lifetime; `&'static` counts if `even_static`, and `Cow<'static, _>` never.
-fn borrows(tokens: TokenStream, even_static: bool) -> bool {
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let found = match (&token, tokens.peek()) {
-            (TokenTree::Group(group), _) => borrows(group.stream(), even_static),
-            (TokenTree::Punct(punct), next) if punct.as_char() == '&' => {
-                even_static || !matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == '\'')
-            }
-            (TokenTree::Punct(punct), Some(TokenTree::Ident(name))) if punct.as_char() == '\'' => {
-                name != "static"
-            }
-            _ => false,
-        };
-        if found {
-            return true;
-        }
-    }
-    false
-}
-
-/// Looks through what a `macro_rules!` puts around its fragments, and through parentheses.
-pub(crate) fn bare(of_type: &Type) -> &Type {
-    match of_type {
-        Type::Group(group) => bare(&group.elem),
-        Type::Paren(paren) => bare(&paren.elem),
-        other => other,
-    }
-}
-
-/// A type as a person writes it.
-fn spelled(of_type: &Type) -> String {
-    let mut text = of_type.to_token_stream().to_string();
-    for (spaced, tight) in [
-        (" :: ", "::"),
-        (" < ", "<"),
-        ("< ", "<"),
-        (" <", "<"),
-        (" >", ">"),
-        (" ,", ","),
-        ("& ", "&"),
-        ("' ", "'"),
-        ("( ", "("),
-    ] {
-        text = text.replace(spaced, tight);
-    }
-    text
 }

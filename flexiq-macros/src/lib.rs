@@ -17,6 +17,8 @@ mod near;
 mod notation;
 mod parse;
 mod problems;
+mod settings;
+mod types;
 mod values;
 
 use proc_macro::TokenStream;
