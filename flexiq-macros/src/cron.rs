@@ -135,6 +135,7 @@ mod tests {
             "15 */10 9-17 * * 0",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
+            assert!(croner::Cron::from_str(good).is_ok(), "{good}");
         }
         for (bad, word) in [
             ("", "this has 0"),

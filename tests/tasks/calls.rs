@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flexiq::__private::TaskDefinition;
+use flexiq::__private::{TaskDefinition, argument};
 use flexiq::Queue;
 use flexiq::internals::{Call, Registry};
 
@@ -47,19 +47,21 @@ fn take_map(before: u8, map: HashMap<(u8, u8), u8>, after: u8) {
 
 #[test]
 fn the_first_argument_that_cannot_be_encoded_is_named() {
-    use flexiq::__private::argument;
-
     let mut call = Call::new(task_take_map().definition());
     call.put(&argument("before", true, false), &1_u8);
     call.put(&argument("map", true, false), &HashMap::from([((1_u8, 2_u8), 3_u8)]));
-    call.put(&argument("after", true, false), &1_u8);
+    call.put(&argument("after", true, false), &HashMap::from([([4_u8], 5_u8)]));
     let error = call.finish().expect_err("JSON has no such keys").to_string();
     assert_eq!(error, "parameter map of task take_map cannot be encoded as JSON: key must be a string");
+}
 
+#[test]
+fn a_call_becomes_one_object() {
     let mut call = Call::new(definition());
-    call.put(&argument("type", true, false), &"a\"b".to_owned());
-    call.put(&argument("unused", true, false), &1_u8);
-    assert_eq!(payload(call), r#"{"type":"a\"b","unused":1}"#);
+    call.put(&argument("a", true, false), &1_u8);
+    call.put(&argument("b", true, false), &"c\"d".to_owned());
+    assert_eq!(payload(call), r#"{"a":1,"b":"c\"d"}"#);
+    assert_eq!(payload(Call::new(definition())), "{}");
 }
 
 mod twins {
