@@ -99,6 +99,7 @@ fn every_task_of_this_program_is_linked_also_those_in_function_bodies() {
     for name in ["everything", "build_report", "returns.alias", "in_a_body"] {
         assert!(linked.get(name).is_some(), "{name}");
     }
+    assert!(linked.get("greet").is_none(), "my_tasks is a dependency that this program never names");
 }
 
 #[test]
