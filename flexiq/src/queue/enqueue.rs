@@ -16,9 +16,9 @@ use crate::task::Call;
 /// A call of a task that is stored when it is awaited, or when [`blocking`](Self::blocking) is called.
 ///
 /// `T` is what the task returns. `Q` says whether the task may be enqueued elsewhere than in its home queue.
-#[must_use = "a job is stored when this is awaited, or `.blocking()` is called"]
+#[must_use = "nothing is stored until it is awaited, or `.blocking()` is called"]
 pub struct Enqueue<T, Q = HomeQueue> {
-    queue: Queue,
+    handle: Queue,
     draft: Draft,
     returns: PhantomData<fn() -> (T, Q)>,
 }
@@ -37,11 +37,11 @@ impl<T, Q> Enqueue<T, Q> {
     }
 
     pub(super) fn of_draft(queue: Queue, draft: Draft) -> Self {
-        Self { queue, draft, returns: PhantomData }
+        Self { handle: queue, draft, returns: PhantomData }
     }
 
     pub(super) fn into_parts(self) -> (Queue, Draft) {
-        (self.queue, self.draft)
+        (self.handle, self.draft)
     }
 
     /// Delays the job by `delay` from the moment it is stored.
@@ -135,6 +135,6 @@ impl<T, Q> IntoFuture for Enqueue<T, Q> {
 
 impl<T, Q> fmt::Debug for Enqueue<T, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Enqueue").field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("Enqueue").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
