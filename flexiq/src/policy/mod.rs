@@ -2,8 +2,10 @@
 
 mod near;
 pub(crate) mod notation;
+mod rate;
 mod retry;
 
 pub(crate) use near::nearest;
 pub use notation::{Backoff, Rate, parse_duration, parse_rates, write_duration};
+pub use rate::{Admission, Pace, longest, most};
 pub use retry::{Budgets, Counters, after_run, is_poison};
