@@ -19,7 +19,7 @@ pub(super) const LARGE: usize = 512;
 pub(super) const PAYLOAD: u8 = 0;
 pub(super) const VALUE: u8 = 1;
 
-pub(super) fn enqueue(write: &mut Write<'_>, batch: Enqueue) -> Tried<Vec<Enqueued>> {
+pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enqueued>> {
     let queue = write.lanes.queue(write.connection, &batch.queue)?;
     batch.jobs.iter().map(|job| enqueue_one(write, &batch.queue, queue, job)).collect()
 }

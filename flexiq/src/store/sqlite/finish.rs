@@ -27,24 +27,18 @@ pub(super) fn finish(
 ) -> Tried<Finished> {
     let Finish { lease, transition } = end;
     let id = lease.job.as_bytes();
-    let (lane, to) = match transition {
-        Transition::Succeed { value, keep } => {
-            let Some(lane) = succeed(write, worker, queue, lease, &value, keep)? else {
-                return Ok(Finished::LeaseLost);
-            };
-            (lane, state::SUCCEEDED)
+    let Some((lane, is_cancelled)) = held(write, worker, queue, lease)? else {
+        return Ok(Finished::LeaseLost);
+    };
+    let to = match transition {
+        Transition::Succeed { value, keep } => succeed(write, id, &value, keep)?,
+        other if is_cancelled => cancel(write, id, last_error(&other))?,
+        Transition::Schedule { reason, due, error } => {
+            schedule(write, queue_name, id, reason, due, error.as_deref())?
         }
-        other => {
-            let Some((lane, is_cancelled)) = held(write, worker, queue, lease)? else {
-                return Ok(Finished::LeaseLost);
-            };
-            let to = if is_cancelled {
-                cancel(write, id, last_error(&other))?
-            } else {
-                carry_out(write, queue_name, id, other)?
-            };
-            (lane, to)
-        }
+        Transition::Kill { reason, error } => kill(write, id, reason, error.as_deref())?,
+        Transition::Release => release(write, id)?,
+        Transition::Cancel => cancel(write, id, None)?,
     };
     if to >= state::SUCCEEDED {
         write.ends(*id, queue, lane, state::RUNNING, to);
@@ -70,76 +64,43 @@ fn held(
         .optional()
 }
 
-/// The most frequent end by far: one statement checks, moves and answers the lane.
-fn succeed(
-    write: &Write<'_>,
-    worker: WorkerId,
-    queue: QueueId,
-    lease: LeaseId,
-    value: &Value,
-    keep: Duration,
-) -> rusqlite::Result<Option<LaneId>> {
-    let id = lease.job.as_bytes();
+fn succeed(write: &Write<'_>, id: &[u8; 16], value: &Value, keep: Duration) -> rusqlite::Result<u8> {
     let (kind, bytes) = write_value(value);
     let is_large = bytes.len() > LARGE;
-    let lane = write
-        .connection
-        .prepare_cached(include_str!("sql/finish_succeed.sql"))?
-        .query_row(
-            params![
-                id,
-                worker.as_bytes(),
-                lease.run,
-                queue,
-                write.now.as_millis(),
-                (write.now + keep).as_millis(),
-                kind,
-                (!is_large).then_some(&bytes),
-            ],
-            |row| row.get(0),
-        )
-        .optional()?;
-    if is_large && lane.is_some() {
+    // Without RETURNING, here and below: it would make SQLite keep a journal of each statement.
+    write.connection.prepare_cached(include_str!("sql/finish_succeed.sql"))?.execute(params![
+        id,
+        write.now.as_millis(),
+        (write.now + keep).as_millis(),
+        kind,
+        (!is_large).then_some(&bytes),
+    ])?;
+    if is_large {
         write_body(write, id, VALUE, &bytes)?;
     }
-    Ok(lane)
+    Ok(state::SUCCEEDED)
 }
 
-/// Moves a job whose run did not succeed; answers its new state.
-fn carry_out(
-    write: &mut Write<'_>,
-    queue: &Name,
-    id: &[u8; 16],
-    transition: Transition,
-) -> rusqlite::Result<u8> {
-    let now = write.now;
-    match transition {
-        Transition::Schedule { reason, due, error } => {
-            schedule(write, queue, id, reason, due, error.as_deref())
-        }
-        Transition::Kill { reason, error } => {
-            let is_deferral = reason == DeadReason::Deferrals;
-            write.connection.prepare_cached(include_str!("sql/finish_kill.sql"))?.execute(params![
-                id,
-                dead_code(reason),
-                u8::from(!is_deferral),
-                u8::from(is_deferral),
-                error,
-                now.as_millis(),
-                (now + retention::DEAD).as_millis(),
-            ])?;
-            Ok(state::DEAD)
-        }
-        Transition::Release => {
-            write
-                .connection
-                .prepare_cached("UPDATE flexiq_jobs SET state = 1, until = NULL WHERE id = ?1")?
-                .execute([id])?;
-            Ok(state::READY)
-        }
-        Transition::Cancel => cancel(write, id, None),
-        Transition::Succeed { .. } => unreachable!("a success is carried out by `succeed`"),
-    }
+fn kill(write: &Write<'_>, id: &[u8; 16], reason: DeadReason, error: Option<&str>) -> rusqlite::Result<u8> {
+    let is_deferral = reason == DeadReason::Deferrals;
+    write.connection.prepare_cached(include_str!("sql/finish_kill.sql"))?.execute(params![
+        id,
+        dead_code(reason),
+        u8::from(!is_deferral),
+        u8::from(is_deferral),
+        error,
+        write.now.as_millis(),
+        (write.now + retention::DEAD).as_millis(),
+    ])?;
+    Ok(state::DEAD)
+}
+
+fn release(write: &Write<'_>, id: &[u8; 16]) -> rusqlite::Result<u8> {
+    write
+        .connection
+        .prepare_cached("UPDATE flexiq_jobs SET state = 1, until = NULL WHERE id = ?1")?
+        .execute([id])?;
+    Ok(state::READY)
 }
 
 fn schedule(

@@ -24,15 +24,16 @@ struct Moved {
 impl Ledger {
     /// A job of this lane is now in this state.
     pub(super) fn enters(&mut self, queue: QueueId, lane: LaneId, state: u8) {
-        self.add(queue, lane, state, 1);
+        self.adds(queue, lane, state, 1);
     }
 
     /// A job of this lane is no longer in this state.
     pub(super) fn leaves(&mut self, queue: QueueId, lane: LaneId, state: u8) {
-        self.add(queue, lane, state, -1);
+        self.adds(queue, lane, state, -1);
     }
 
-    fn add(&mut self, queue: QueueId, lane: LaneId, state: u8, jobs: i64) {
+    /// So many jobs of this lane have come into this state, or left it.
+    pub(super) fn adds(&mut self, queue: QueueId, lane: LaneId, state: u8, jobs: i64) {
         let moved = self.moved.entry(lane).or_insert(Moved { queue, by_state: [0; STATES] });
         moved.by_state[usize::from(state)] += jobs;
     }

@@ -16,6 +16,7 @@ mod failure;
 mod finish;
 mod foreign;
 mod guard;
+mod heads;
 mod house;
 mod lanes;
 mod ledger;
@@ -172,7 +173,7 @@ impl Store for SqliteStore {
     }
 
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
-        self.write(Priority::Normal, |write| enqueue::enqueue(write, batch))
+        self.write(Priority::Normal, move |write| enqueue::enqueue(write, &batch))
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {

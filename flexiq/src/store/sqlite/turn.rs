@@ -4,10 +4,11 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::claim::{claim, read_claimed};
+use super::claim::claim;
 use super::codes::unreadable;
 use super::failure::Tried;
 use super::finish::finish;
+use super::heads::read_claimed;
 use super::lanes::QueueId;
 use super::prune::prune_queue;
 use super::write::Write;

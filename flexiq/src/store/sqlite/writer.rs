@@ -307,7 +307,7 @@ impl Office {
             if !request.begin() {
                 continue;
             }
-            match self.run_one(&mut *request, &mut ledger) {
+            match self.run_one(&mut *request, &mut ledger, requests.is_empty()) {
                 Ok(news) => all_news.extend(news),
                 Err(error) => outcome = Err(error),
             }
@@ -327,9 +327,19 @@ impl Office {
         (requests, all_news, committed)
     }
 
-    /// Carries out one request in a savepoint. An error means that the whole transaction is gone.
-    fn run_one(&mut self, request: &mut dyn Request, ledger: &mut Ledger) -> rusqlite::Result<Option<News>> {
-        self.connection.prepare_cached("SAVEPOINT flexiq")?.execute([])?;
+    /// Carries out one request; an error means that the whole transaction is gone.
+    ///
+    /// The first needs no savepoint: the transaction itself can be undone. That spares a large turn, which mostly is
+    /// alone, the copies of all pages that SQLite keeps for a savepoint.
+    fn run_one(
+        &mut self,
+        request: &mut dyn Request,
+        ledger: &mut Ledger,
+        is_first: bool,
+    ) -> rusqlite::Result<Option<News>> {
+        if !is_first {
+            self.connection.prepare_cached("SAVEPOINT flexiq")?.execute([])?;
+        }
         let before = ledger.clone();
         let mut news = News::default();
         let mut write = Write {
@@ -339,22 +349,21 @@ impl Office {
             ledger,
             news: &mut news,
         };
-        match request.run(&mut write) {
-            Ok(()) => {
+        let Err(error) = request.run(&mut write) else {
+            if !is_first {
                 self.connection.prepare_cached("RELEASE flexiq")?.execute([])?;
-                Ok(Some(news))
             }
-            Err(error) => {
-                *ledger = before;
-                self.lanes.forget();
-                if self.connection.is_autocommit() {
-                    // A full disk, for one, makes SQLite undo the whole transaction by itself.
-                    return Err(error.unwrap_or(rusqlite::Error::InvalidQuery));
-                }
-                self.connection.execute_batch("ROLLBACK TO flexiq; RELEASE flexiq")?;
-                Ok(None)
-            }
+            return Ok(Some(news));
+        };
+        *ledger = before;
+        self.lanes.forget();
+        if self.connection.is_autocommit() {
+            // A full disk, for one, makes SQLite undo the whole transaction by itself.
+            return Err(error.unwrap_or(rusqlite::Error::InvalidQuery));
         }
+        let undo = if is_first { "ROLLBACK; BEGIN IMMEDIATE" } else { "ROLLBACK TO flexiq; RELEASE flexiq" };
+        self.connection.execute_batch(undo)?;
+        Ok(None)
     }
 
     /// Tells those who wait what has been committed.

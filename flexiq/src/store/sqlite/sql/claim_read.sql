@@ -1,5 +1,5 @@
 SELECT
-    runs, failures, deferrals, losses, due_at, timeout_ms, max_retries, result_ttl_ms, codec, payload,
+    id, runs, failures, deferrals, losses, due_at, timeout_ms, max_retries, result_ttl_ms, codec, payload,
     lane, started_at
 FROM flexiq_jobs
 WHERE id = ?1
