@@ -2,5 +2,8 @@
 //!
 //! Tests speak to the `Store` trait and move its clock by hand. A new verb or rule starts here.
 
+mod claim;
 mod enqueue;
+mod finish;
 mod harness;
+mod order;
