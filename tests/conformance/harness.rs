@@ -1,6 +1,7 @@
 //! A store under test, its clock's hands, and short words for what the tests say.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
@@ -129,10 +130,6 @@ impl Bench {
         }
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.store.clock().now()
-    }
-
     /// Enqueues one job of `task` in the queue "q".
     pub(crate) async fn enqueue(&self, job: NewJob) -> JobId {
         self.enqueue_many("q", vec![job]).await[0].id
@@ -177,6 +174,19 @@ impl Bench {
 
     pub(crate) async fn state(&self, id: JobId) -> State {
         self.job(id).await.state
+    }
+
+    /// Polls a step until the store has nothing more to do about it; true if it still waits.
+    pub(crate) async fn is_pending<T>(&self, step: &mut Step<'_, T>) -> bool {
+        for _ in 0..3 {
+            if poll_once(step).await {
+                return false;
+            }
+            // A question and a change, so that whatever the store had begun before is done.
+            self.store.queues().await.expect("the store answers");
+            self.store.retire(WorkerId::new()).await.expect("the store answers");
+        }
+        !poll_once(step).await
     }
 
     /// The counts of a task of the queue "q".
@@ -225,4 +235,14 @@ pub(crate) fn succeed() -> Transition {
 
 pub(crate) fn ids(claimed: &[Claimed]) -> Vec<JobId> {
     claimed.iter().map(|claimed| claimed.lease.job).collect()
+}
+
+/// Polls a step once; true if it is answered.
+async fn poll_once<T>(step: &mut Step<'_, T>) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(step.as_mut().poll(context).is_ready())).await
+}
+
+/// The answer of a step that is about to come: within 5 s of real time, or the test has failed.
+pub(crate) async fn soon<T>(step: Step<'_, T>) -> flexiq::Result<T> {
+    tokio::time::timeout(secs(5), step).await.expect("the step is answered")
 }

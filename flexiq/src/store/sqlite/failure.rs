@@ -89,7 +89,10 @@ pub(super) fn explain(error: rusqlite::Error, place: &str, effect: Effect) -> Er
         Some(ErrorCode::DatabaseCorrupt) => {
             "the database is damaged: run `PRAGMA integrity_check`, and restore it from a backup"
         }
-        _ => "SQLite reported an error",
+        _ => {
+            let reason = format!("SQLite reports: {error}");
+            return Error::StoreRefused { store: place.into(), reason, source: Some(Box::new(error)) };
+        }
     };
     Error::StoreRefused { store: place.into(), reason: reason.into(), source: Some(Box::new(error)) }
 }

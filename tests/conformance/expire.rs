@@ -1,0 +1,77 @@
+//! expire: a job that has not started in time ends as expired, and one that has started in earnest never does.
+
+use flexiq::State;
+use flexiq::internals::NewJob;
+use flexiq::job::{Due, ScheduledReason, Transition};
+
+use crate::harness::*;
+
+fn expiring(due: u64, expires: u64) -> NewJob {
+    NewJob { due: Due::In(secs(due)), expires: Some(secs(expires)), ..job("send") }
+}
+
+fn schedule(reason: ScheduledReason, seconds: u64) -> Transition {
+    Transition::Schedule { reason, due: Due::In(secs(seconds)), error: None }
+}
+
+for_every_store! {
+    async fn a_job_that_is_not_started_in_time_expires(bench: Bench) {
+        let id = bench.enqueue(expiring(0, 10)).await;
+        assert_eq!(bench.job(id).await.expires_at, Some((START + secs(10)).into()));
+        bench.pass(millis(9_999)).await;
+        assert_eq!(bench.state(id).await, State::Ready);
+        bench.pass(millis(1)).await;
+        let job = bench.job(id).await;
+        assert_eq!((job.state, job.ended_at), (State::Expired, Some((START + secs(10)).into())));
+        assert_eq!(bench.counts("send").await.expired, 1);
+    }
+
+    async fn the_time_counts_from_when_it_is_due(bench: Bench) {
+        let id = bench.enqueue(expiring(5, 10)).await;
+        bench.pass(millis(14_999)).await;
+        assert_eq!(bench.state(id).await, State::Ready);
+        bench.pass(millis(1)).await;
+        assert_eq!(bench.state(id).await, State::Expired);
+    }
+
+    async fn an_expired_job_is_not_claimed_even_if_nobody_has_looked(bench: Bench) {
+        bench.enqueue(expiring(0, 10)).await;
+        bench.enqueue(expiring(5, 5)).await;
+        bench.hands.advance(secs(10));
+        assert!(bench.claim(bench.living, &["send"], 10).await.is_empty());
+        assert_eq!(bench.counts("send").await.expired, 2);
+    }
+
+    async fn a_running_job_does_not_expire(bench: Bench) {
+        let id = bench.enqueue(expiring(0, 5)).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        bench.hands.advance(secs(6));
+        bench.beat(bench.living, &[held[0].lease]).await;
+        assert_eq!(bench.state(id).await, State::Running);
+    }
+
+    async fn a_job_that_failed_or_was_lost_does_not_expire_any_more(bench: Bench) {
+        let failed = bench.enqueue(expiring(0, 20)).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        bench.finish(bench.living, held[0].lease, schedule(ScheduledReason::Retry, 60)).await;
+        let lost = bench.enqueue(expiring(0, 20)).await;
+        let worker = bench.worker().await;
+        bench.claim(worker, &["send"], 1).await;
+        bench.pass(secs(30)).await;
+        assert_eq!(bench.state(failed).await, State::Scheduled(ScheduledReason::Retry));
+        assert_eq!(bench.state(lost).await, State::Ready);
+        assert_eq!(bench.job(lost).await.expires_at, None);
+    }
+
+    async fn a_job_that_was_deferred_or_released_may_still_expire(bench: Bench) {
+        let deferred = bench.enqueue(expiring(0, 20)).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        bench.finish(bench.living, held[0].lease, schedule(ScheduledReason::Deferral, 60)).await;
+        let released = bench.enqueue(expiring(0, 20)).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        bench.finish(bench.living, held[0].lease, Transition::Release).await;
+        bench.pass(secs(20)).await;
+        assert_eq!(bench.state(deferred).await, State::Expired);
+        assert_eq!(bench.state(released).await, State::Expired);
+    }
+}

@@ -1,0 +1,110 @@
+//! list, counts, queues, declarations: what people are shown.
+
+use flexiq::State;
+use flexiq::internals::{Filter, Hello, NewJob, WorkerId};
+use flexiq::job::{DeadReason, Due, ScheduledReason, Transition};
+
+use crate::harness::*;
+
+fn all() -> Filter {
+    Filter { limit: 1_000, ..Filter::default() }
+}
+
+for_every_store! {
+    async fn a_list_is_filtered_sorted_and_paged(bench: Bench) {
+        let mut sends = Vec::new();
+        for _ in 0..5 {
+            sends.push(bench.enqueue(job("send")).await);
+        }
+        let other = bench.enqueue_many("other", vec![job("fetch")]).await[0].id;
+        bench.store.cancel(sends[4]).await.expect("answers");
+        let list = async |filter| -> Vec<_> {
+            bench.store.list(filter).await.expect("answers").iter().map(|job| job.id).collect()
+        };
+        assert_eq!(list(all()).await.len(), 6);
+        assert_eq!(list(Filter { queue: Some(name("other")), ..all() }).await, [other]);
+        assert_eq!(list(Filter { task: Some(name("fetch")), ..all() }).await, [other]);
+        assert_eq!(list(Filter { state: Some(State::Cancelled), ..all() }).await, [sends[4]]);
+        let first = list(Filter { task: Some(name("send")), limit: 2, ..all() }).await;
+        assert_eq!(first, sends[..2]);
+        let next = Filter { task: Some(name("send")), after: Some(first[1]), limit: 2, ..all() };
+        assert_eq!(list(next).await, sends[2..4]);
+    }
+
+    async fn a_state_is_listed_whatever_its_reason(bench: Bench) {
+        for reason in [DeadReason::Never, DeadReason::Failures] {
+            bench.enqueue(job("send")).await;
+            let held = bench.claim(bench.living, &["send"], 1).await;
+            bench.finish(bench.living, held[0].lease, Transition::Kill { reason, error: None }).await;
+        }
+        let dead = Filter { state: Some(State::Dead(DeadReason::Losses)), ..all() };
+        assert_eq!(bench.store.list(dead).await.expect("answers").len(), 2);
+    }
+
+    async fn counts_follow_every_move(bench: Bench) {
+        bench.enqueue_many("q", (0..6).map(|_| job("send")).collect()).await;
+        bench.enqueue(NewJob { due: Due::In(secs(60)), ..job("send") }).await;
+        let held = bench.claim(bench.living, &["send"], 4).await;
+        bench.finish(bench.living, held[0].lease, succeed()).await;
+        let kill = Transition::Kill { reason: DeadReason::Never, error: None };
+        bench.finish(bench.living, held[1].lease, kill).await;
+        let retry =
+            Transition::Schedule { reason: ScheduledReason::Retry, due: Due::In(secs(5)), error: None };
+        bench.finish(bench.living, held[2].lease, retry).await;
+        let counts = bench.counts("send").await;
+        assert_eq!((counts.scheduled, counts.ready, counts.running), (2, 2, 1));
+        assert_eq!((counts.succeeded, counts.dead, counts.pending()), (1, 1, 4));
+    }
+
+    async fn counts_are_by_queue_and_task_and_sorted(bench: Bench) {
+        for (queue, task) in [("b", "y"), ("b", "x"), ("a", "y")] {
+            let mut partitioned = job(task);
+            partitioned.partition = "p".into();
+            bench.enqueue_many(queue, vec![job(task), partitioned]).await;
+        }
+        let counts = bench.store.counts().await.expect("answers").tasks;
+        let seen: Vec<_> = counts
+            .iter()
+            .map(|counts| (counts.queue.as_str(), counts.task.as_str(), counts.ready))
+            .collect();
+        assert_eq!(seen, [("a", "y", 2), ("b", "x", 2), ("b", "y", 2)]);
+    }
+
+    async fn queues_are_known_once_they_are_served_or_enqueued_to(bench: Bench) {
+        bench.enqueue_many("b", vec![job("send")]).await;
+        let hello = Hello {
+            worker: WorkerId::new(),
+            label: "host:2".into(),
+            lease: LEASE,
+            queues: vec![name("a")],
+            tasks: vec![],
+        };
+        bench.store.register(hello).await.expect("registers");
+        assert_eq!(bench.store.queues().await.expect("answers"), [name("a"), name("b")]);
+    }
+
+    async fn a_declaration_is_the_newest_workers(bench: Bench) {
+        for declaration in ["{\"old\":1}", "{\"new\":2}"] {
+            let hello = Hello {
+                worker: WorkerId::new(),
+                label: "host:2".into(),
+                lease: LEASE,
+                queues: vec![],
+                tasks: vec![(name("send"), name("q"), declaration.into())],
+            };
+            bench.store.register(hello).await.expect("registers");
+        }
+        let declared = bench.store.declarations().await.expect("answers");
+        assert_eq!(declared, [(name("send"), "{\"new\":2}".to_owned())]);
+    }
+
+    async fn leases_of_a_worker_that_retires_lapse_as_they_were(bench: Bench) {
+        let worker = bench.worker().await;
+        let id = bench.enqueue(job("send")).await;
+        bench.claim(worker, &["send"], 1).await;
+        bench.store.retire(worker).await.expect("retires");
+        assert_eq!(bench.state(id).await, State::Running);
+        bench.pass(LEASE).await;
+        assert_eq!(bench.job(id).await.losses, 1);
+    }
+}
