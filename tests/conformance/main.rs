@@ -15,5 +15,6 @@ mod prune;
 mod read;
 mod reap;
 mod retry;
+mod sqlite_file;
 mod turn;
 mod wait;
