@@ -286,3 +286,132 @@ impl Drop for Awaited<'_> {
         self.hub.ends.sweep(self.job);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::error::Effect;
+    use crate::job::{Due, Transition, Value};
+    use crate::store::{Claim, Finish, Finished, NewJob, Outset, Payload, Room};
+
+    const LEASE: std::time::Duration = std::time::Duration::from_secs(10);
+
+    fn name(text: &str) -> Name {
+        Name::new("test", text).expect("tests use valid names")
+    }
+
+    fn batch(task: &str, jobs: usize, bytes: usize) -> Enqueue {
+        let job = |_| NewJob {
+            id: JobId::new(),
+            task: name(task),
+            partition: String::new(),
+            payload: Payload { codec: 0, bytes: vec![b' '; bytes] },
+            priority: 0,
+            due: Due::NOW,
+            expires: None,
+            outset: Outset::default(),
+        };
+        Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect() }
+    }
+
+    fn turn(number: u64, finishes: Vec<Finish>, most: u32) -> Turn {
+        let room = Room { task: name("free"), slot: 0, at_most: u32::MAX, max_losses: 3 };
+        let claim = Claim { slots: vec![most], tasks: vec![room], lease: LEASE };
+        let worker = WorkerId::from_bytes([7; 16]);
+        Turn { worker, queue: name("q"), number, finishes, claim: Some(claim) }
+    }
+
+    async fn in_memory() -> Arc<SqliteStore> {
+        SqliteStore::open(SqliteOptions::new(Location::Memory)).await.expect("the store opens")
+    }
+
+    /// Steps of SQLite's machine that the statements of claims have taken since the last call.
+    async fn claim_steps(store: &SqliteStore) -> i32 {
+        let asked = store.writer.ask(Priority::Normal, |write| {
+            let mut steps = 0;
+            for sql in [
+                include_str!("sql/claim_lanes.sql"),
+                include_str!("sql/claim_heads.sql"),
+                include_str!("sql/claim_lease.sql"),
+                include_str!("sql/house_moments.sql"),
+            ] {
+                steps += write.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);
+            }
+            Ok(steps)
+        });
+        asked.within(store.options.timeout, &store.place).await.expect("the store answers")
+    }
+
+    #[tokio::test]
+    async fn the_cost_of_a_claim_does_not_depend_on_what_else_waits() {
+        let mut costs = Vec::new();
+        for others in [1, 10] {
+            let store = in_memory().await;
+            for _ in 0..others {
+                store.enqueue(batch("blocked", 1_000, 2)).await.expect("stored");
+                store.enqueue(batch("free", 1_000, 2)).await.expect("stored");
+                let mut later = batch("free", 1_000, 2);
+                later.jobs.iter_mut().for_each(|job| job.due = Due::In(LEASE * 100));
+                store.enqueue(later).await.expect("stored");
+            }
+            claim_steps(&store).await;
+            let claimed = store.turn(turn(1, vec![], 10)).await.expect("answers").claimed;
+            assert_eq!(claimed.len(), 10);
+            costs.push(claim_steps(&store).await);
+        }
+        assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_stores_nothing_and_the_store_goes_on_when_there_is_space() {
+        let store = in_memory().await;
+        store.enqueue(batch("free", 10, 2)).await.expect("stored");
+        let held = store.turn(turn(1, vec![], 10)).await.expect("answers").claimed;
+        let limit = async |pages: Option<u32>| {
+            let asked = store.writer.ask(Priority::Normal, move |write| {
+                let used: u32 = write.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+                let most = pages.map_or(1_000_000, |pages| used + pages);
+                Ok(write.connection.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))?)
+            });
+            asked.within(store.options.timeout, &store.place).await.expect("the store answers");
+        };
+        limit(Some(20)).await;
+        let error = store.enqueue(batch("free", 100, 100_000)).await.expect_err("there is no space");
+        assert!(matches!(error, Error::StoreRefused { .. }), "{error:?}");
+        assert!(error.to_string().contains("is full"), "{error}");
+        let counts = async || store.counts().await.expect("answers").tasks[0].clone();
+        assert_eq!((counts().await.ready, counts().await.running), (0, 10));
+
+        // What is there can still be finished, and more be stored once there is space.
+        let succeed = || Transition::Succeed { value: Value::Unit, keep: LEASE };
+        let finishes = held.iter().map(|held| Finish { lease: held.lease, transition: succeed() }).collect();
+        let answer = store.turn(turn(2, finishes, 10)).await.expect("answers");
+        assert_eq!(answer.finished, [Finished::Done; 10]);
+        limit(None).await;
+        store.enqueue(batch("free", 100, 100_000)).await.expect("stored");
+        assert_eq!(counts().await.ready, 100);
+    }
+
+    #[tokio::test]
+    async fn requests_beside_one_that_fills_the_disk_are_told_what_became_of_them() {
+        let store = in_memory().await;
+        let limit = store.writer.ask(Priority::Normal, |write| {
+            Ok(write.connection.query_row("PRAGMA max_page_count = 60", [], |_| Ok(()))?)
+        });
+        limit.within(store.options.timeout, &store.place).await.expect("the store answers");
+        let calls: Vec<_> = (0..20)
+            .map(|number| store.enqueue(batch("free", 1, if number == 10 { 10_000_000 } else { 2 })))
+            .collect();
+        let mut stored = 0;
+        for call in calls {
+            match call.await {
+                Ok(_) => stored += 1,
+                Err(Error::StoreRefused { .. } | Error::StoreUnavailable { effect: Effect::None, .. }) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(store.counts().await.expect("answers").tasks[0].ready, stored);
+    }
+}
