@@ -21,7 +21,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::clock::{Clock, ManualClock, Timestamp};
-    pub use crate::job::{After, Due, Outcome, Transition, Value};
+    pub use crate::job::{After, DeadReason, Due, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{Backoff, Budgets, Counters, Rate, after_run};
     pub use crate::store::*;

@@ -91,7 +91,7 @@ for_every_store! {
         for run in 1..=3 {
             let claimed = bench.claim(bench.living, &["send"], 1).await;
             assert_eq!(claimed[0].lease.run, run);
-            bench.finish(bench.living, claimed[0].lease, flexiq::job::Transition::Release).await;
+            bench.finish(bench.living, claimed[0].lease, flexiq::internals::Transition::Release).await;
         }
     }
 }

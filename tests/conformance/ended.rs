@@ -1,7 +1,7 @@
 //! ended: waiting for the end of a job costs nothing, and no end is missed.
 
+use flexiq::internals::{DeadReason, Transition, Value};
 use flexiq::internals::{JobKey, NewJob, Stored};
-use flexiq::job::{DeadReason, Transition, Value};
 use flexiq::{JobId, State};
 
 use crate::harness::*;

@@ -1,7 +1,7 @@
 //! enqueue: all or nothing, the same id again, and where a job goes.
 
 use flexiq::internals::Enqueue;
-use flexiq::job::{Due, ScheduledReason};
+use flexiq::internals::{Due, ScheduledReason};
 use flexiq::{Error, State};
 
 use crate::harness::*;

@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::NewJob;
-use flexiq::job::{Due, ScheduledReason, Transition};
+use flexiq::internals::{Due, ScheduledReason, Transition};
 
 use crate::harness::*;
 

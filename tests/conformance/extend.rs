@@ -1,7 +1,7 @@
 //! extend: what a beat answers, and that it keeps house for workers that are full.
 
+use flexiq::internals::Due;
 use flexiq::internals::{LeaseId, NewJob};
-use flexiq::job::Due;
 use flexiq::{JobId, State};
 
 use crate::harness::*;

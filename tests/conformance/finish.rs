@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{Claimed, Finish, Finished, JobKey, LeaseId, NewJob, Stored};
-use flexiq::job::{DeadReason, Due, ScheduledReason, Transition, Value};
+use flexiq::internals::{DeadReason, Due, ScheduledReason, Transition, Value};
 
 use crate::harness::*;
 

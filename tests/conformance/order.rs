@@ -2,7 +2,7 @@
 
 use flexiq::JobId;
 use flexiq::internals::NewJob;
-use flexiq::job::{Due, Transition};
+use flexiq::internals::{Due, Transition};
 
 use crate::harness::*;
 

@@ -2,7 +2,7 @@
 
 use flexiq::JobId;
 use flexiq::internals::Finish;
-use flexiq::job::{DeadReason, Transition, Value};
+use flexiq::internals::{DeadReason, Transition, Value};
 
 use crate::harness::*;
 

@@ -1,8 +1,8 @@
 //! list, counts, queues, declarations: what people are shown.
 
 use flexiq::State;
+use flexiq::internals::{DeadReason, Due, ScheduledReason, Transition};
 use flexiq::internals::{Filter, Hello, NewJob, WorkerId};
-use flexiq::job::{DeadReason, Due, ScheduledReason, Transition};
 
 use crate::harness::*;
 

@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{Beat, Claimed, Lapse, WorkerId};
-use flexiq::job::{DeadReason, Transition};
+use flexiq::internals::{DeadReason, Transition};
 
 use crate::harness::*;
 

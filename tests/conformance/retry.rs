@@ -1,7 +1,7 @@
 //! retry and delete: what is done by hand to jobs that have ended.
 
+use flexiq::internals::{DeadReason, ScheduledReason, Transition};
 use flexiq::internals::{Finished, NewJob};
-use flexiq::job::{DeadReason, ScheduledReason, Transition};
 use flexiq::{JobId, State};
 
 use crate::harness::*;
@@ -53,7 +53,7 @@ for_every_store! {
         let held = bench.claim(bench.living, &["send"], 1).await;
         let again = Transition::Schedule {
             reason: ScheduledReason::Retry,
-            due: flexiq::job::Due::NOW,
+            due: flexiq::internals::Due::NOW,
             error: None,
         };
         bench.finish(bench.living, held[0].lease, again).await;

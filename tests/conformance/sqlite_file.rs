@@ -5,9 +5,9 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flexiq::internals::Due;
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
 use flexiq::internals::{Enqueue, Finish, Finished, Hello, JobKey, NewJob, Store, Turn, Wait, WorkerId};
-use flexiq::job::Due;
 use flexiq::{Effect, Error, JobId};
 use rusqlite::Connection;
 
@@ -283,7 +283,7 @@ async fn what_another_process_cancels_is_told_here() {
     }
     let turn =
         Turn { worker, queue: name("q"), number: 1, finishes: vec![], claim: Some(claim(&["send"], 1)) };
-    let lease = store.turn(turn).await.expect("answers").claimed[0].lease;
+    let lease = store.turn(turn.into()).await.expect("answers").claimed[0].lease;
 
     let (called, ended) = (store.clone(), store.clone());
     let key = JobKey { queue: name("q"), id: pending.id };
@@ -294,9 +294,9 @@ async fn what_another_process_cancels_is_told_here() {
     }
     called.await.expect("no panic").expect("the worker is called");
     assert!(ended.await.expect("no panic").expect("answers").is_some());
-    let finishes = vec![Finish { lease, transition: flexiq::job::Transition::Cancel }];
+    let finishes = vec![Finish { lease, transition: flexiq::internals::Transition::Cancel }];
     let turn = Turn { worker, queue: name("q"), number: 2, finishes, claim: None };
-    assert_eq!(store.turn(turn).await.expect("answers").finished, [Finished::Done]);
+    assert_eq!(store.turn(turn.into()).await.expect("answers").finished, [Finished::Done]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{Claim, Finish, Finished, LeaseId, Turn, TurnAnswer, WorkerId};
-use flexiq::job::{Due, ScheduledReason, Transition};
+use flexiq::internals::{Due, ScheduledReason, Transition};
 
 use crate::harness::*;
 
@@ -15,7 +15,7 @@ async fn send(
     claim: Option<Claim>,
 ) -> TurnAnswer {
     let turn = Turn { worker, queue: name(queue), number, finishes, claim };
-    bench.store.turn(turn).await.expect("the turn is answered")
+    bench.store.turn(turn.into()).await.expect("the turn is answered")
 }
 
 fn leases(answer: &TurnAnswer) -> Vec<LeaseId> {

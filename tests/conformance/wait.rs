@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use flexiq::internals::{Due, ScheduledReason, Transition};
 use flexiq::internals::{NewJob, Step, Wait, Wake, WorkerId};
-use flexiq::job::{Due, ScheduledReason, Transition};
 
 use crate::harness::*;
 

@@ -357,7 +357,7 @@ mod tests {
                 store.enqueue(later).await.expect("stored");
             }
             claim_steps(&store).await;
-            let claimed = store.turn(turn(1, vec![], 10)).await.expect("answers").claimed;
+            let claimed = store.turn(Arc::new(turn(1, vec![], 10))).await.expect("answers").claimed;
             assert_eq!(claimed.len(), 10);
             costs.push(claim_steps(&store).await);
         }
@@ -368,7 +368,7 @@ mod tests {
     async fn a_full_disk_stores_nothing_and_the_store_goes_on_when_there_is_space() {
         let store = in_memory().await;
         store.enqueue(batch("free", 10, 2)).await.expect("stored");
-        let held = store.turn(turn(1, vec![], 10)).await.expect("answers").claimed;
+        let held = store.turn(Arc::new(turn(1, vec![], 10))).await.expect("answers").claimed;
         let limit = async |pages: Option<u32>| {
             let asked = store.writer.ask(Priority::Normal, move |write| {
                 let used: u32 = write.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
@@ -387,7 +387,7 @@ mod tests {
         // What is there can still be finished, and more be stored once there is space.
         let succeed = || Transition::Succeed { value: Value::Unit, keep: LEASE };
         let finishes = held.iter().map(|held| Finish { lease: held.lease, transition: succeed() }).collect();
-        let answer = store.turn(turn(2, finishes, 10)).await.expect("answers");
+        let answer = store.turn(Arc::new(turn(2, finishes, 10))).await.expect("answers");
         assert_eq!(answer.finished, [Finished::Done; 10]);
         limit(None).await;
         store.enqueue(batch("free", 100, 100_000)).await.expect("stored");
