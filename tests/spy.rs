@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, Step, Store, Stored,
-    Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, Scope, Standing,
+    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -194,6 +194,14 @@ impl Store for Spy {
 
     fn delete(&self, id: JobId) -> Step<'_, bool> {
         self.store.delete(id)
+    }
+
+    fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {
+        self.store.limit(scope, change)
+    }
+
+    fn limits(&self) -> Step<'_, Vec<Standing>> {
+        self.store.limits()
     }
 
     fn counts(&self) -> Step<'_, Counts> {

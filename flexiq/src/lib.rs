@@ -31,7 +31,9 @@ pub mod internals {
 pub use error::{Effect, Error, Result};
 pub use flexiq_macros::task;
 pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
+pub use name::Name;
+pub use policy::Rate;
 pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
-pub use store::{Cancelled, TaskCounts};
+pub use store::{Cancelled, Limits, Overrides, Scope, Standing, TaskCounts};
 pub use task::{Context, Retry, Task};
 pub use worker::{Worker, WorkerBuilder};

@@ -85,7 +85,7 @@ for_every_store! {
         let good = job("other");
         let good_id = good.id;
 
-        let batch = Enqueue { queue: name("q"), jobs: vec![good, clash] };
+        let batch = Enqueue { queue: name("q"), jobs: vec![good, clash], max_pending: None };
         let error = bench.store.enqueue(batch).await.expect_err("the id belongs to another task");
 
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
@@ -97,7 +97,7 @@ for_every_store! {
     async fn an_id_of_another_queue_is_refused(bench: Bench) {
         let mut elsewhere = job("send");
         elsewhere.id = bench.enqueue(job("send")).await;
-        let batch = Enqueue { queue: name("other"), jobs: vec![elsewhere] };
+        let batch = Enqueue { queue: name("other"), jobs: vec![elsewhere], max_pending: None };
         let error = bench.store.enqueue(batch).await.expect_err("the id lies in queue q");
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
     }
@@ -111,7 +111,7 @@ for_every_store! {
                 if number % 2 == 1 {
                     one.id = taken;
                 }
-                bench.store.enqueue(Enqueue { queue: name("q"), jobs: vec![one] })
+                bench.store.enqueue(Enqueue { queue: name("q"), jobs: vec![one], max_pending: None })
             })
             .collect();
         let mut stored = 0;
@@ -125,7 +125,7 @@ for_every_store! {
 
     async fn a_call_that_is_dropped_at_once_is_stored_wholly_or_not_at_all(bench: Bench) {
         let batch = vec![job("send"), job("send")];
-        drop(bench.store.enqueue(Enqueue { queue: name("q"), jobs: batch }));
+        drop(bench.store.enqueue(Enqueue { queue: name("q"), jobs: batch, max_pending: None }));
         let stored = bench.counts("send").await.ready;
         assert!(stored == 0 || stored == 2, "{stored}");
     }

@@ -136,7 +136,10 @@ impl Bench {
     }
 
     pub(crate) async fn enqueue_many(&self, queue: &str, jobs: Vec<NewJob>) -> Vec<Enqueued> {
-        self.store.enqueue(Enqueue { queue: name(queue), jobs }).await.expect("the batch is stored")
+        self.store
+            .enqueue(Enqueue { queue: name(queue), jobs, max_pending: None })
+            .await
+            .expect("the batch is stored")
     }
 
     /// Claims up to `most` jobs of these tasks from the queue "q".

@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{DeadReason, Due, ScheduledReason, Transition};
-use flexiq::internals::{Filter, Hello, NewJob, WorkerId};
+use flexiq::internals::{Declared, Filter, Hello, Limits, NewJob, WorkerId};
 
 use crate::harness::*;
 
@@ -76,7 +76,7 @@ for_every_store! {
             worker: WorkerId::new(),
             label: "host:2".into(),
             lease: LEASE,
-            queues: vec![name("a")],
+            queues: vec![(name("a"), Limits::default())],
             tasks: vec![],
         };
         bench.store.register(hello).await.expect("registers");
@@ -90,7 +90,12 @@ for_every_store! {
                 label: "host:2".into(),
                 lease: LEASE,
                 queues: vec![],
-                tasks: vec![(name("send"), name("q"), declaration.into())],
+                tasks: vec![Declared {
+                    task: name("send"),
+                    queue: name("q"),
+                    json: declaration.into(),
+                    limits: Limits::default(),
+                }],
             };
             bench.store.register(hello).await.expect("registers");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use flexiq::internals::{Beat, Clock, Hello, ManualClock, Name, WorkerId};
+use flexiq::internals::{Beat, Clock, Hello, Limits, ManualClock, Name, WorkerId};
 use flexiq::{Queue, State};
 use flexiq_tests::{Journal, START, Spy, Verb, soon, until};
 
@@ -57,7 +57,7 @@ async fn bystander(queue: &Queue) -> WorkerId {
         worker,
         label: "bystander".into(),
         lease: LEASE,
-        queues: vec![Name::new("queue", "default").expect("a name")],
+        queues: vec![(Name::new("queue", "default").expect("a name"), Limits::default())],
         tasks: Vec::new(),
     };
     queue.below().register(hello).await.expect("it registers");

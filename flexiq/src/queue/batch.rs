@@ -85,13 +85,13 @@ impl Batch {
 }
 
 /// Resolves all drafts into one step of the store; `None` if there are none.
-async fn gather(queue: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enqueue>> {
+async fn gather(handle: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enqueue>> {
     let mut name = None;
     let mut bytes = 0;
     let count = drafts.len();
     let mut jobs: Vec<NewJob> = Vec::with_capacity(count.min(MAX_JOBS));
     for draft in drafts {
-        let ready = draft.resolve(&**queue.store(), queue.shared.max_payload).await?;
+        let ready = draft.resolve(&**handle.store(), handle.shared.max_payload).await?;
         let first = name.get_or_insert_with(|| ready.queue.clone());
         if *first != ready.queue {
             return Err(Error::BatchAcrossQueues {
@@ -105,7 +105,11 @@ async fn gather(queue: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enque
     if count > MAX_JOBS || bytes > MAX_BYTES {
         return Err(Error::BatchTooLarge { jobs: count, bytes });
     }
-    Ok(name.map(|queue| store::Enqueue { queue, jobs }))
+    Ok(name.map(|queue| store::Enqueue {
+        max_pending: handle.declared_limits(&queue).max_pending,
+        queue,
+        jobs,
+    }))
 }
 
 impl fmt::Debug for Batch {

@@ -1,12 +1,14 @@
 //! Opening a store: its URL and the settings of this handle.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Answer, Queue, Shared};
+use super::{Answer, Queue, Shared, limits};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::name::Name;
+use crate::store::{Limits, Store};
 
 /// A store to be opened, and the settings of the handle.
 #[derive(Clone, Debug)]
@@ -16,7 +18,16 @@ pub struct QueueBuilder {
     timeout: Duration,
     max_payload: usize,
     max_result: usize,
+    limits: Vec<(String, Limit)>,
     clock: Clock,
+}
+
+/// A limit that this handle declares for a queue, as it was written.
+#[derive(Clone, Debug)]
+enum Limit {
+    Concurrency(u32),
+    Rate(String),
+    MaxPending(u64),
 }
 
 impl QueueBuilder {
@@ -26,6 +37,7 @@ impl QueueBuilder {
             timeout: Duration::from_secs(5),
             max_payload: 1024 * 1024,
             max_result: 1024 * 1024,
+            limits: Vec::new(),
             clock: Clock::system(),
         }
     }
@@ -45,6 +57,33 @@ impl QueueBuilder {
     /// Bytes of one encoded value, beyond which workers of this handle do not keep it. Defaults to 1 MiB.
     pub fn max_result(mut self, bytes: usize) -> Self {
         self.max_result = bytes;
+        self
+    }
+
+    /// Refuses enqueues of this handle that would let `queue` hold more than `jobs` pending jobs: scheduled or ready.
+    ///
+    /// It is checked where the jobs are stored, so that no enqueue passes it by one, from however many producers that
+    /// declare the same. [`Queue::set_queue_max_pending`] stands above it. Queues without it pay nothing.
+    pub fn max_pending(self, queue: impl Into<String>, jobs: u64) -> Self {
+        self.limit(queue, Limit::MaxPending(jobs))
+    }
+
+    /// Declares, for the workers of this handle, that at most `jobs` jobs of `queue` run at once on the whole fleet.
+    ///
+    /// Of live workers that declare differently the youngest holds; [`Queue::set_queue_concurrency`] stands above all.
+    pub fn queue_concurrency(self, queue: impl Into<String>, jobs: u32) -> Self {
+        self.limit(queue, Limit::Concurrency(jobs))
+    }
+
+    /// Declares, for the workers of this handle, how often jobs of `queue` may start on the whole fleet: `"100/m"`.
+    ///
+    /// Of live workers that declare differently the youngest holds; [`Queue::set_queue_rate_limit`] stands above all.
+    pub fn queue_rate_limit(self, queue: impl Into<String>, rate: impl Into<String>) -> Self {
+        self.limit(queue, Limit::Rate(rate.into()))
+    }
+
+    fn limit(mut self, queue: impl Into<String>, limit: Limit) -> Self {
+        self.limits.push((queue.into(), limit));
         self
     }
 
@@ -71,11 +110,28 @@ impl QueueBuilder {
                     accepted: "a time that a store can answer in, such as Duration::from_secs(5)".into(),
                 });
             }
+            let limits = declared(&self.limits)?;
             let store = open_store(&self).await?;
-            let shared = Shared { store, max_payload: self.max_payload, max_result: self.max_result };
+            let shared = Shared { store, max_payload: self.max_payload, max_result: self.max_result, limits };
             Ok(Queue { shared: Arc::new(shared) })
         })
     }
+}
+
+/// The limits of each queue, checked; a later one of the same kind replaces an earlier.
+fn declared(limits: &[(String, Limit)]) -> Result<BTreeMap<Name, Limits>> {
+    let mut declared: BTreeMap<Name, Limits> = BTreeMap::new();
+    for (queue, limit) in limits {
+        let limits = declared.entry(Name::new("queue", queue)?).or_default();
+        match limit {
+            Limit::Concurrency(jobs) => {
+                limits.max_concurrent = Some(limits::concurrency(*jobs, "pause_queue")?)
+            }
+            Limit::Rate(rate) => limits.rates = limits::rates(rate)?,
+            Limit::MaxPending(jobs) => limits.max_pending = Some(limits::max_pending(*jobs)?),
+        }
+    }
+    Ok(declared)
 }
 
 /// An URL for messages: what stands between the colon and the `@` of its user is a password.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::declared::declared;
 use super::draft::{Calling, Draft};
 use super::{AnyQueue, Enqueue, Queue};
 use crate::error::{Error, Result};
 use crate::name::Name;
-use crate::policy;
 use crate::store::Store;
 use crate::task::{Declaration, Registry};
 
@@ -56,7 +56,7 @@ impl Named {
                 Declaration::from(definition).check(&arguments)?;
                 Calling::of_definition(definition)?
             }
-            None => declared(store, &self.task, &arguments).await?,
+            None => of_declared(store, &self.task, &arguments).await?,
         };
         let payload = serde_json::to_vec(&Value::Object(arguments)).map_err(|source| Error::Encode {
             what: format!("the arguments of task {}", self.task),
@@ -67,24 +67,14 @@ impl Named {
 }
 
 /// What the store knows of a task that is not linked here.
-async fn declared(store: &dyn Store, task: &str, arguments: &Map<String, Value>) -> Result<Calling> {
-    let known = store.declarations().await?;
-    let Some((name, json)) = known.iter().find(|(name, _)| name.as_str() == task) else {
-        let mut names: Vec<&str> = Registry::names().collect();
-        names.extend(known.iter().map(|(name, _)| name.as_str()));
-        let nearest = policy::nearest(task, names).map(str::to_owned);
-        return Err(Error::Unknown { what: "task", name: task.into(), nearest });
-    };
-    let declaration: Declaration = serde_json::from_str(json).map_err(|error| Error::Decode {
-        what: format!("the declaration of task {task}"),
-        reason: error.to_string(),
-    })?;
+async fn of_declared(store: &dyn Store, task: &str, arguments: &Map<String, Value>) -> Result<Calling> {
+    let declaration = declared(store, task).await?;
     if let Some(argument) = declaration.not_built.first() {
         return Err(Error::NotBuilt { task: task.into(), argument: argument.clone() });
     }
     declaration.check(arguments)?;
     Ok(Calling {
-        task: name.clone(),
+        task: Name::new("task", &declaration.name)?,
         queue: Name::new("queue", &declaration.queue)?,
         any_queue: declaration.any_queue,
         priority: declaration.priority,

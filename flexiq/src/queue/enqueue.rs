@@ -125,7 +125,8 @@ impl<T, Q> IntoFuture for Enqueue<T, Q> {
         let (queue, draft) = self.into_parts();
         Answer::new(async move {
             let ready = draft.resolve(&**queue.store(), queue.shared.max_payload).await?;
-            let batch = store::Enqueue { queue: ready.queue.clone(), jobs: vec![ready.job] };
+            let max_pending = queue.declared_limits(&ready.queue).max_pending;
+            let batch = store::Enqueue { queue: ready.queue.clone(), jobs: vec![ready.job], max_pending };
             let answers = queue.store().enqueue(batch).await?;
             let stored = answers.first().copied().expect("a store answers each job of a batch");
             Ok(JobHandle::new(queue, ready.queue, stored))

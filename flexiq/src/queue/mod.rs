@@ -6,10 +6,13 @@ mod answer;
 mod batch;
 mod builder;
 mod by_name;
+mod declared;
 mod draft;
 mod enqueue;
 mod handle;
+mod limits;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,7 +24,8 @@ pub use handle::JobHandle;
 
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId};
-use crate::store::{Cancelled, Store, TaskCounts};
+use crate::name::Name;
+use crate::store::{Cancelled, Limits, Store, TaskCounts};
 use crate::task::Context;
 use crate::worker::WorkerBuilder;
 
@@ -43,6 +47,8 @@ struct Shared {
     store: Arc<dyn Store>,
     max_payload: usize,
     max_result: usize,
+    /// What this handle declares for queues.
+    limits: BTreeMap<Name, Limits>,
 }
 
 impl Queue {
@@ -131,7 +137,14 @@ impl Queue {
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { shared: Arc::new(Shared { store, max_payload: 1024 * 1024, max_result: 1024 * 1024 }) }
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                max_payload: 1024 * 1024,
+                max_result: 1024 * 1024,
+                limits: BTreeMap::new(),
+            }),
+        }
     }
 
     /// The store below, for this project's own tests.
@@ -147,6 +160,11 @@ impl Queue {
 
     pub(crate) fn max_result(&self) -> usize {
         self.shared.max_result
+    }
+
+    /// What this handle declares for a queue.
+    pub(crate) fn declared_limits(&self, queue: &Name) -> Limits {
+        self.shared.limits.get(queue).cloned().unwrap_or_default()
     }
 
     /// Whether both are handles on the same opened store.

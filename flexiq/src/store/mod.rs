@@ -15,9 +15,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use types::{
-    Beat, BeatAnswer, Cancelled, Claim, Claimed, Counts, Enqueue, Enqueued, Filter, Finish, Finished, Hello,
-    JobKey, Lapse, LeaseId, NewJob, Outset, Payload, Room, Stored, TaskCounts, Turn, TurnAnswer, Wait, Wake,
-    WorkerId,
+    Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
+    Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, Room, Scope,
+    Standing, Stored, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 
 use crate::clock::Clock;
@@ -42,9 +42,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// An id that is already stored stores nothing and answers the job that is there, unless that job calls another
     /// task or lies in another queue, which is [`Error::Invalid`](crate::Error::Invalid).
+    ///
+    /// If the queue would then hold more than its `max_pending`, nothing is stored and the answer is
+    /// [`Error::QueueFull`](crate::Error::QueueFull); what is stored already is found first and not counted.
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>>;
 
     /// A worker's finishes and its next claim of one queue, in this order, in one step.
+    ///
+    /// A job is claimed if every gate of its task and its queue is open: pause, cap, rates. All are checked, and then all
+    /// are charged; a job that is refused spends nothing and stays where it is.
     ///
     /// The same number of the same worker and queue again answers the same and changes nothing.
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer>;
@@ -90,6 +96,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes a job that has ended. False if it has not, or does not exist.
     fn delete(&self, id: JobId) -> Step<'_, bool>;
+
+    /// Changes what was set at runtime for a task or queue, and wakes who may start now.
+    fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()>;
+
+    /// What holds for each task and queue that has a limit or a pause, sorted by scope.
+    fn limits(&self) -> Step<'_, Vec<Standing>>;
 
     /// How many jobs are in which state, by queue and task.
     fn counts(&self) -> Step<'_, Counts>;

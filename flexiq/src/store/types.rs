@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::clock::Timestamp;
 use crate::job::{Due, JobFailure, JobId, State, Transition, Value};
 use crate::name::Name;
+use crate::policy::Rate;
 
 /// The id of one running worker, new at every start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +77,8 @@ pub struct Enqueue {
     pub queue: Name,
     /// The jobs, in order.
     pub jobs: Vec<NewJob>,
+    /// The `max_pending` that the caller's handle declares for the queue. An override stands above it.
+    pub max_pending: Option<u64>,
 }
 
 /// One job to be stored.
@@ -250,6 +253,8 @@ pub struct BeatAnswer {
     pub lost: Vec<LeaseId>,
     /// Leases whose job was cancelled.
     pub cancelled: Vec<LeaseId>,
+    /// Whether the store does not know this worker: it must register again.
+    pub is_unknown: bool,
 }
 
 /// What a waiting worker could start.
@@ -277,10 +282,91 @@ pub struct Hello {
     pub label: String,
     /// How long a lease lasts.
     pub lease: Duration,
-    /// The queues it serves.
-    pub queues: Vec<Name>,
-    /// The tasks it has linked: name, home queue, and the declaration in JSON.
-    pub tasks: Vec<(Name, Name, String)>,
+    /// The queues it serves, and the limits that its handle declares for them.
+    pub queues: Vec<(Name, Limits)>,
+    /// The tasks it has linked.
+    pub tasks: Vec<Declared>,
+}
+
+/// A task as a worker declares it.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// Its name.
+    pub task: Name,
+    /// Its home queue, where its gates are decided.
+    pub queue: Name,
+    /// Its declaration in JSON, for producers that do not link it.
+    pub json: String,
+    /// Its declared limits. None is a declaration too.
+    pub limits: Limits,
+}
+
+/// How much of a task or a queue may run, start, or wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Jobs that hold a lease at once, on the whole fleet.
+    pub max_concurrent: Option<u32>,
+    /// Starts per period, all of which hold.
+    pub rates: Vec<Rate>,
+    /// Jobs of a queue that are pending at once. Of no meaning for a task.
+    pub max_pending: Option<u64>,
+}
+
+/// What is limited.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// A whole queue.
+    Queue(Name),
+    /// A task, in its home queue.
+    Task(Name),
+}
+
+/// A change at runtime. It stands above what is declared, survives deploys, and `None` takes it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Jobs that hold a lease at once.
+    MaxConcurrent(Option<u32>),
+    /// Starts per period.
+    Rates(Option<Vec<Rate>>),
+    /// Jobs of a queue that are pending at once.
+    MaxPending(Option<u64>),
+    /// Whether nothing starts at all.
+    Paused(bool),
+}
+
+/// What holds for a task or queue, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The task or queue.
+    pub scope: Scope,
+    /// What the youngest live worker that links the task, or serves the queue, declares.
+    pub declared: Limits,
+    /// What was set at runtime.
+    pub overrides: Overrides,
+    /// Whether nothing starts at all.
+    pub is_paused: bool,
+}
+
+/// What was set at runtime, above what is declared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Jobs that hold a lease at once.
+    pub max_concurrent: Option<u32>,
+    /// Starts per period.
+    pub rates: Option<Vec<Rate>>,
+    /// Jobs of a queue that are pending at once.
+    pub max_pending: Option<u64>,
+}
+
+impl Standing {
+    /// What holds: the override where there is one, else the declaration.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            max_concurrent: self.overrides.max_concurrent.or(self.declared.max_concurrent),
+            rates: self.overrides.rates.clone().unwrap_or_else(|| self.declared.rates.clone()),
+            max_pending: self.overrides.max_pending.or(self.declared.max_pending),
+        }
+    }
 }
 
 /// How a job has ended.

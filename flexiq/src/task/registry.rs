@@ -84,6 +84,11 @@ impl Registry {
         inventory::iter::<Entry>.into_iter().map(|entry| entry.0.name)
     }
 
+    /// The home queues of all linked tasks.
+    pub fn homes() -> impl Iterator<Item = &'static str> {
+        inventory::iter::<Entry>.into_iter().map(|entry| entry.0.queue)
+    }
+
     /// These tasks; one that is named twice counts once.
     ///
     /// # Errors

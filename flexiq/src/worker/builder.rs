@@ -8,9 +8,10 @@ use super::plan::{Plan, Wishes};
 use super::signals::Signals;
 use super::{Worker, join};
 use crate::error::{Error, Result};
+use crate::name::Name;
 use crate::policy::notation;
 use crate::queue::Queue;
-use crate::store::{Hello, WorkerId};
+use crate::store::{Declared, Hello, Limits, WorkerId};
 use crate::task::{Declaration, Registry, States, Task};
 
 /// A worker to be set and started: [`Queue::worker`].
@@ -158,9 +159,10 @@ impl WorkerBuilder {
         let queue = self.queue.clone();
         let plan = Plan::settle(self.wishes()?, &**queue.store()).await?;
         let id = WorkerId::new();
-        queue.store().register(hello(id, &plan)?).await?;
+        let hello = hello(id, &plan, &queue)?;
+        queue.store().register(hello.clone()).await?;
         tell(id, &plan);
-        Worker::start(id, plan, &queue, until_idle)
+        Worker::start(hello, plan, &queue, until_idle)
     }
 
     /// What was set, and where code is silent, what the environment says.
@@ -194,18 +196,31 @@ impl WorkerBuilder {
     }
 }
 
-fn hello(id: WorkerId, plan: &Plan) -> Result<Hello> {
+fn hello(id: WorkerId, plan: &Plan, handle: &Queue) -> Result<Hello> {
     let declare = |task: &super::plan::Task| {
-        let declaration = serde_json::to_string(&Declaration::from(task.definition)).map_err(|source| {
+        let json = serde_json::to_string(&Declaration::from(task.definition)).map_err(|source| {
             Error::Encode { what: format!("the declaration of task {}", task.name), source }
         })?;
-        Ok((task.name.clone(), crate::name::Name::from_static(task.definition.queue), declaration))
+        Ok(Declared {
+            task: task.name.clone(),
+            queue: Name::from_static(task.definition.queue),
+            json,
+            limits: Limits {
+                max_concurrent: task.definition.max_concurrent,
+                rates: task.definition.rates.to_vec(),
+                max_pending: None,
+            },
+        })
     };
     Ok(Hello {
         worker: id,
         label: format!("{}:{}", host(), std::process::id()),
         lease: plan.lease,
-        queues: plan.queues.iter().map(|queue| queue.name.clone()).collect(),
+        queues: plan
+            .queues
+            .iter()
+            .map(|queue| (queue.name.clone(), handle.declared_limits(&queue.name)))
+            .collect(),
         tasks: plan.tasks.iter().map(declare).collect::<Result<_>>()?,
     })
 }

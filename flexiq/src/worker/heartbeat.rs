@@ -14,7 +14,7 @@ use super::leases::Leases;
 use super::pump::Pump;
 use crate::clock::Clock;
 use crate::error::{Effect, Error, Result};
-use crate::store::{Beat, Store, WorkerId};
+use crate::store::{Beat, Hello, Store, WorkerId};
 
 /// The heartbeat's thread, seen from the pump's side. Dropping it stops the beats and lets the leases lapse as releases.
 #[derive(Debug)]
@@ -34,6 +34,7 @@ struct LastBeat {
 pub(super) struct Beater {
     pub(super) store: Arc<dyn Store>,
     pub(super) worker: WorkerId,
+    pub(super) hello: Hello,
     pub(super) leases: Leases,
     pub(super) lease: Duration,
     pub(super) every: Duration,
@@ -132,6 +133,10 @@ impl Beater {
         match self.store.extend(beat).await {
             Ok(answer) => {
                 self.away.answered();
+                if answer.is_unknown {
+                    // The store has lost it, or it was silent for too long.
+                    self.store.register(self.hello.clone()).await?;
+                }
                 answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
                 answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
                 Ok(())

@@ -29,7 +29,7 @@ pub use builder::WorkerBuilder;
 
 use crate::error::Result;
 use crate::queue::Queue;
-use crate::store::WorkerId;
+use crate::store::{Hello, WorkerId};
 use away::Away;
 use executor::Executor;
 use heartbeat::{Beater, Heartbeat};
@@ -51,13 +51,15 @@ pub struct Worker {
 
 impl Worker {
     /// Starts pump and heartbeat of a worker that is registered.
-    fn start(id: WorkerId, plan: Plan, queue: &Queue, until_idle: bool) -> Result<Self> {
+    fn start(hello: Hello, plan: Plan, queue: &Queue, until_idle: bool) -> Result<Self> {
+        let id = hello.worker;
         let store = queue.store().clone();
         let away = Arc::new(Away::default());
         let leases = Leases::default();
         let heartbeat = Heartbeat::start(Beater {
             store: store.clone(),
             worker: id,
+            hello,
             leases: leases.clone(),
             lease: plan.lease,
             every: plan.beat(),

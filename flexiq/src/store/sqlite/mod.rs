@@ -50,8 +50,8 @@ use self::ticket::Asked;
 use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
-    Beat, BeatAnswer, Cancelled, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Step, Store, Stored, Turn,
-    TurnAnswer, Wait, Wake, WorkerId,
+    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
+    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -261,6 +261,17 @@ impl Store for SqliteStore {
         self.write(Priority::Normal, move |write| retry::delete(write, id))
     }
 
+    fn limit(&self, scope: Scope, _change: Change) -> Step<'_, ()> {
+        let (Scope::Queue(name) | Scope::Task(name)) = scope;
+        Box::pin(async move {
+            Err(Error::NotBuilt { task: name.to_string(), argument: "a limit set at runtime".into() })
+        })
+    }
+
+    fn limits(&self) -> Step<'_, Vec<Standing>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     fn counts(&self) -> Step<'_, Counts> {
         self.read(read::counts)
     }
@@ -313,7 +324,7 @@ mod tests {
             expires: None,
             outset: Outset::default(),
         };
-        Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect() }
+        Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect(), max_pending: None }
     }
 
     fn turn(number: u64, finishes: Vec<Finish>, most: u32) -> Turn {

@@ -6,7 +6,7 @@ use super::enqueue::millis;
 use super::failure::Tried;
 use super::guard;
 use super::write::Write;
-use crate::store::types::{Hello, WorkerId};
+use crate::store::types::{Declared, Hello, WorkerId};
 
 pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
     // A start is a sign of life like a beat; how often beats will come, the first of them says.
@@ -17,16 +17,16 @@ pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
         write.now.as_millis(),
         millis(hello.lease),
     ])?;
-    for queue in &hello.queues {
+    for (queue, _) in &hello.queues {
         write.lanes.queue(write.connection, queue)?;
     }
-    for (task, queue, declaration) in &hello.tasks {
+    for Declared { task, queue, json, .. } in &hello.tasks {
         write
             .connection
             .prepare_cached(
                 "INSERT OR REPLACE INTO flexiq_tasks (task, queue, declaration) VALUES (?1, ?2, ?3)",
             )?
-            .execute(params![&**task, &**queue, declaration])?;
+            .execute(params![&**task, &**queue, json])?;
     }
     Ok(())
 }
