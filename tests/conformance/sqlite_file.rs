@@ -200,6 +200,20 @@ async fn two_handles_of_one_file_share_their_bells() {
     assert_eq!(wake.expect("answered").queues, [name("q")]);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_replaced_takes_no_more_jobs() {
+    let folder = Folder::new();
+    let path = folder.file("jobs.db");
+    let store = open(&path).await.expect("the store opens");
+    std::fs::rename(&path, folder.file("away.db")).expect("renames");
+    std::fs::write(&path, "").expect("writes");
+    let error = store.enqueue(batch(job("send"))).await.expect_err("nobody would find the job");
+    assert!(error.to_string().contains("deleted, moved or replaced"), "{error}");
+    std::fs::rename(folder.file("away.db"), &path).expect("renames");
+    store.enqueue(batch(job("send"))).await.expect("the file is back");
+}
+
 // Other processes: this very program, started again to run `child` below in the role that is asked for.
 
 fn start(role: &str, path: &Path, argument: &str) -> Child {

@@ -5,7 +5,6 @@
 //! truth. All handles on one file in this process share one [`Hub`]; what other processes write, `foreign` rings for.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -14,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::called::Calls;
 use super::ended::Ends;
+use super::file_id::FileId;
 use super::lanes::{LaneId, Lanes};
 use crate::clock::Timestamp;
 use crate::job::JobId;
@@ -102,38 +102,17 @@ pub(super) enum Next {
 /// The hubs of the open files of this process.
 static HUBS: LazyLock<Mutex<HashMap<FileId, Weak<Hub>>>> = LazyLock::new(Mutex::default);
 
-/// What makes two paths one file: its number where there is one, for a file may be replaced under its path.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FileId {
-    #[cfg(unix)]
-    Inode(u64, u64),
-    #[cfg(not(unix))]
-    Path(std::path::PathBuf),
-}
-
-#[cfg(unix)]
-fn file_id(path: &Path) -> std::io::Result<FileId> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).map(|file| FileId::Inode(file.dev(), file.ino()))
-}
-
-#[cfg(not(unix))]
-fn file_id(path: &Path) -> std::io::Result<FileId> {
-    std::fs::canonicalize(path).map(FileId::Path)
-}
-
 impl Hub {
-    /// The hub of an existing file, shared by all its handles in this process.
-    pub(super) fn of_file(path: &Path) -> std::io::Result<Arc<Self>> {
-        let id = file_id(path)?;
+    /// The hub of a file, shared by all its handles in this process.
+    pub(super) fn of_file(file: &FileId) -> Arc<Self> {
         let mut hubs = HUBS.lock().unwrap_or_else(PoisonError::into_inner);
         hubs.retain(|_, hub| hub.strong_count() > 0);
-        if let Some(hub) = hubs.get(&id).and_then(Weak::upgrade) {
-            return Ok(hub);
+        if let Some(hub) = hubs.get(file).and_then(Weak::upgrade) {
+            return hub;
         }
         let hub = Arc::new(Self::default());
-        hubs.insert(id, Arc::downgrade(&hub));
-        Ok(hub)
+        hubs.insert(file.clone(), Arc::downgrade(&hub));
+        hub
     }
 
     fn lock(&self) -> MutexGuard<'_, Bells> {

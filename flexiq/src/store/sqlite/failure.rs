@@ -77,6 +77,9 @@ pub(super) fn explain(error: rusqlite::Error, place: &str, effect: Effect) -> Er
         Some(ErrorCode::DiskFull) => {
             "the disk, or the size the database may have, is full: free some space, and finished jobs are pruned by themselves"
         }
+        Some(_) if extended_code(&error) == Some(rusqlite::ffi::SQLITE_READONLY_DBMOVED) => {
+            "its file was deleted, moved or replaced while it was open: put it back, or open the store anew"
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             "it cannot be written: allow this user to write the file and the folder it lies in"
         }
@@ -97,6 +100,11 @@ pub(super) fn explain(error: rusqlite::Error, place: &str, effect: Effect) -> Er
     Error::StoreRefused { store: place.into(), reason: reason.into(), source: Some(Box::new(error)) }
 }
 
+fn extended_code(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
+}
+
+/// The store did not answer, or could not be reached.
 pub(super) fn unavailable(
     place: &str,
     effect: Effect,

@@ -8,19 +8,30 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::bells::Hub;
+use super::file_id::OpenedFile;
 use super::house::{all_moments, all_startable};
 
 /// How often the file is looked at while someone waits: real time, whatever clock the store has.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Looks for what other processes have written.
-#[derive(Debug, Default)]
+/// Looks for what other processes have done to the file.
+#[derive(Debug)]
 pub(super) struct Foreign {
+    file: OpenedFile,
     seen: Option<i64>,
     looked: Option<Instant>,
 }
 
 impl Foreign {
+    pub(super) fn of(file: OpenedFile) -> Self {
+        Self { file, seen: None, looked: None }
+    }
+
+    /// An error if the file was deleted, moved or replaced: what is written to it would be lost.
+    pub(super) fn check_file(&self) -> rusqlite::Result<()> {
+        self.file.check()
+    }
+
     /// How long until the next look is due.
     pub(super) fn next_look(&self) -> Duration {
         self.looked.map_or(Duration::ZERO, |looked| EVERY.saturating_sub(looked.elapsed()))

@@ -13,6 +13,7 @@ mod ended;
 mod enqueue;
 mod extend;
 mod failure;
+mod file_id;
 mod finish;
 mod foreign;
 mod guard;
@@ -44,6 +45,7 @@ pub use options::{Location, SqliteOptions, Synchronous};
 
 use self::bells::Hub;
 use self::failure::Tried;
+use self::file_id::OpenedFile;
 use self::foreign::Foreign;
 use self::reader::Reader;
 use self::ticket::Asked;
@@ -94,10 +96,10 @@ impl SqliteStore {
         let (hub, foreign, reader) = match &options.location {
             Location::Memory => (Arc::new(Hub::default()), None, None),
             Location::File(path) => {
-                let hub = Hub::of_file(path).map_err(|error| no_file(&place, error))?;
+                let file = OpenedFile::at(path).map_err(|error| no_file(&place, error))?;
                 let reader = Reader::start(open::open_reader(path, &place)?, place.clone())
                     .map_err(|error| no_thread(&place, error))?;
-                (hub, Some(Foreign::default()), Some(reader))
+                (Hub::of_file(file.id()), Some(Foreign::of(file)), Some(reader))
             }
         };
         let writer = Writer::start(connection, place.clone(), options.clock.clone(), hub.clone(), foreign)

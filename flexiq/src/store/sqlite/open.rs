@@ -36,7 +36,14 @@ pub(super) fn open_writer(options: &SqliteOptions, place: &str) -> Result<Connec
                     .into(),
                 source: None,
             },
-            Unfit::Newer(found) => Error::UnsupportedSchema { store: place.into(), found, known: SCHEMA },
+            Unfit::NoWal(mode) => Error::StoreRefused {
+            store: place.into(),
+            reason: format!(
+                "its journal mode stays {mode}, and flexiq needs WAL: put it on a local disk, not on a network"
+            ),
+            source: None,
+        },
+        Unfit::Newer(found) => Error::UnsupportedSchema { store: place.into(), found, known: SCHEMA },
         },
     )?;
     Ok(connection)
@@ -55,6 +62,8 @@ pub(super) fn open_reader(path: &Path, place: &str) -> Result<Connection> {
 enum Unfit {
     Driver(rusqlite::Error),
     ReadOnly,
+    /// Its journal mode stays as it is.
+    NoWal(String),
     Newer(u32),
 }
 
@@ -121,7 +130,10 @@ fn prepare(connection: &mut Connection, options: &SqliteOptions) -> Result<(), U
     if let Some(found) = newer_schema(connection)? {
         return Err(Unfit::Newer(found));
     }
-    patiently(|| connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())))?;
+    let mode: String = patiently(|| connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)))?;
+    if options.location != Location::Memory && mode != "wal" {
+        return Err(Unfit::NoWal(mode));
+    }
     connection.pragma_update(
         None,
         "synchronous",
@@ -131,6 +143,8 @@ fn prepare(connection: &mut Connection, options: &SqliteOptions) -> Result<(), U
         },
     )?;
     connection.pragma_update(None, "cache_size", -64 * 1024)?;
+    // 16 MB: a page that is written again and again reaches the file once.
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }

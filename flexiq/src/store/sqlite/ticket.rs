@@ -49,7 +49,9 @@ impl<T> Asked<T> {
             Ok(Err(_)) => (Effect::Unknown, "the store was closed meanwhile".to_owned()),
             Err(_) if self.ticket.abandon() => (
                 Effect::None,
-                format!("its turn did not come within {timeout:?}: another process holds the lock"),
+                format!(
+                    "its turn did not come within {timeout:?}: another process holds the lock, or the disk is slow"
+                ),
             ),
             Err(_) => (Effect::Unknown, format!("no answer within {timeout:?}")),
         };

@@ -72,6 +72,10 @@ impl Waiting {
         self.first.pop_front().or_else(|| self.normal.pop_front())
     }
 
+    fn take(&mut self) -> Vec<Box<dyn Request>> {
+        self.first.drain(..).chain(self.normal.drain(..)).collect()
+    }
+
     fn is_empty(&self) -> bool {
         self.first.is_empty() && self.normal.is_empty()
     }
@@ -280,6 +284,9 @@ impl Office {
 
     /// Opens the transaction, as long as anyone waits for it: another process may hold the file for minutes.
     fn begin(&self) -> rusqlite::Result<()> {
+        if let Some(foreign) = &self.foreign {
+            foreign.check_file()?;
+        }
         loop {
             match self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
                 Err(error) if is_busy(&error) => {
@@ -376,10 +383,10 @@ impl Office {
         }
     }
 
-    /// Answers all that wait with the error that let no transaction begin.
+    /// Answers all that wait now with the error that let no transaction begin.
     fn refuse_all(&self, error: &rusqlite::Error) {
-        loop {
-            let Some(request) = self.desk.lock().next() else { break };
+        let refused = self.desk.lock().take();
+        for request in refused {
             if request.begin() {
                 request.reply(&Err(again(error)), &self.place);
             }
