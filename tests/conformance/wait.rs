@@ -85,6 +85,18 @@ for_every_store! {
         assert_eq!(woken(next).await, ["q"]);
     }
 
+    async fn a_burst_is_shared_with_the_workers_that_wait(bench: Bench) {
+        let (first, wait) = asleep(&bench, &["send"]).await;
+        let (second, next) = asleep(&bench, &["send"]).await;
+        let (_, mut stranger) = asleep(&bench, &["other"]).await;
+        bench.enqueue_many("q", (0..10).map(|_| job("send")).collect()).await;
+        woken(wait).await;
+        assert_eq!(bench.claim(first, &["send"], 100).await.len(), 5);
+        woken(next).await;
+        assert_eq!(bench.claim(second, &["send"], 100).await.len(), 5, "nobody else wants them");
+        assert!(bench.is_pending(&mut stranger).await);
+    }
+
     async fn a_claim_that_leaves_nothing_silences_the_bell(bench: Bench) {
         bench.enqueue(job("send")).await;
         let busy = bench.worker().await;

@@ -18,7 +18,7 @@ use super::lanes::{LaneId, Lanes};
 use crate::clock::Timestamp;
 use crate::job::JobId;
 use crate::name::Name;
-use crate::store::types::{Wait, Wake, WorkerId};
+use crate::store::types::{Room, Wait, Wake, WorkerId};
 
 /// What a committed request has to tell.
 #[derive(Debug, Default)]
@@ -175,6 +175,12 @@ impl Hub {
     /// Puts in a moment at which time alone may make something startable.
     pub(super) fn put_in(&self, queue: &Name, moment: Timestamp) {
         self.lock().put_in(queue, moment);
+    }
+
+    /// How many workers wait that could start one of these tasks.
+    pub(super) fn waiting_for(&self, queue: &Name, tasks: &[Room]) -> usize {
+        let wants = |waiter: &&Waiter| tasks.iter().any(|room| waiter.wait.wants(queue, &room.task));
+        self.lock().waiters.values().filter(wants).count()
     }
 
     /// The queues for whose time somebody waits.

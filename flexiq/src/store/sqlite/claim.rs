@@ -31,6 +31,7 @@ pub(super) fn claim(
     queue_name: &Name,
     queue: QueueId,
     wanted: Claim,
+    waiting_workers: usize,
 ) -> Tried<(Vec<Claimed>, bool)> {
     let may_have_more = keep_house(write, queue)?;
     if write.ledger.hides_ready() {
@@ -39,6 +40,9 @@ pub(super) fn claim(
     let mut rooms = Rooms::new(&wanted);
     let waiting = waiting_lanes(write, queue)?;
     let mut lanes = rooms.open(&waiting, &wanted);
+    // While others wait, a burst is shared with them: what is left wakes the next.
+    let startable: usize = lanes.iter().map(|lane| lane.ready as usize).sum();
+    rooms.most = startable.div_ceil(waiting_workers + 1);
     let (claimed, is_bounded) = take(write, worker, &wanted, &mut rooms, &mut lanes)?;
     for lane in &mut lanes {
         lane.lease(write, worker, &wanted)?;
@@ -130,6 +134,8 @@ struct Rooms {
     slots: Vec<u32>,
     /// The slot of each task, and how many of it are still taken.
     tasks: Vec<(usize, u32)>,
+    /// How many are still taken in all.
+    most: usize,
 }
 
 impl Rooms {
@@ -137,6 +143,7 @@ impl Rooms {
         Self {
             slots: wanted.slots.clone(),
             tasks: wanted.tasks.iter().map(|room| (room.slot, room.at_most)).collect(),
+            most: usize::MAX,
         }
     }
 
@@ -155,16 +162,17 @@ impl Rooms {
     /// How many more of a task may be taken.
     fn of(&self, room: usize) -> usize {
         let (slot, at_most) = self.tasks[room];
-        self.slots.get(slot).map_or(0, |&free| free.min(at_most) as usize)
+        self.slots.get(slot).map_or(0, |&free| free.min(at_most) as usize).min(self.most)
     }
 
     fn take(&mut self, room: usize) {
         let (slot, at_most) = &mut self.tasks[room];
         *at_most -= 1;
         self.slots[*slot] -= 1;
+        self.most -= 1;
     }
 
     fn total(&self) -> usize {
-        self.slots.iter().map(|&free| free as usize).sum()
+        self.slots.iter().map(|&free| free as usize).sum::<usize>().min(self.most)
     }
 }

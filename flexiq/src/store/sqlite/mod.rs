@@ -179,7 +179,11 @@ impl Store for SqliteStore {
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
-        self.write(Priority::Normal, move |write| turn::turn(write, Arc::unwrap_or_clone(turn)))
+        let waiting = match &turn.claim {
+            Some(claim) => self.hub.waiting_for(&turn.queue, &claim.tasks),
+            None => 0,
+        };
+        self.write(Priority::Normal, move |write| turn::turn(write, Arc::unwrap_or_clone(turn), waiting))
     }
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {

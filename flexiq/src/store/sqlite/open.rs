@@ -51,9 +51,10 @@ pub(super) fn open_writer(options: &SqliteOptions, place: &str) -> Result<Connec
 
 /// Opens the connection that only reads.
 pub(super) fn open_reader(path: &Path, place: &str) -> Result<Connection> {
-    let connection = open_file(path, OpenFlags::empty(), place)?;
+    let mut connection = open_file(path, OpenFlags::empty(), place)?;
     connection
-        .pragma_update(None, "query_only", true)
+        .busy_handler(Some(wait_long))
+        .and_then(|()| connection.pragma_update(None, "query_only", true))
         .map_err(|error| explain(error, place, Effect::None))?;
     Ok(connection)
 }
@@ -117,6 +118,12 @@ fn open_file(path: &Path, extra: OpenFlags, place: &str) -> Result<Connection> {
 fn wait_a_little(tries: i32) -> bool {
     std::thread::sleep(Duration::from_millis(1));
     tries < 100
+}
+
+/// Waits for up to 5 s: a reader meets a lock only while another process recovers the file after a crash.
+fn wait_long(tries: i32) -> bool {
+    std::thread::sleep(Duration::from_millis(1));
+    tries < 5_000
 }
 
 /// Looks at the database before anything is written to it, then sets the connection up.

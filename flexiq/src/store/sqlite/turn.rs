@@ -18,7 +18,8 @@ use crate::store::types::{Finished, LeaseId, Turn, TurnAnswer, WorkerId};
 /// A turn prunes this many ended jobs for each that it ends, so that pruning keeps up with any rate of work.
 const PRUNED_PER_FINISH: usize = 2;
 
-pub(super) fn turn(write: &mut Write<'_>, turn: Turn) -> Tried<TurnAnswer> {
+/// Finishes and claims. `waiting_workers` could start something of the claim, too.
+pub(super) fn turn(write: &mut Write<'_>, turn: Turn, waiting_workers: usize) -> Tried<TurnAnswer> {
     let queue = write.lanes.queue(write.connection, &turn.queue)?;
     if let Some(kept) = kept_answer(write, turn.worker, queue)?
         && turn.number <= kept.number
@@ -34,7 +35,8 @@ pub(super) fn turn(write: &mut Write<'_>, turn: Turn) -> Tried<TurnAnswer> {
         prune_queue(write, queue, finishes * PRUNED_PER_FINISH)?;
     }
     if let Some(wanted) = turn.claim {
-        (answer.claimed, answer.more) = claim(write, turn.worker, &turn.queue, queue, wanted)?;
+        (answer.claimed, answer.more) =
+            claim(write, turn.worker, &turn.queue, queue, wanted, waiting_workers)?;
     }
     // A turn that did nothing may as well be done again.
     if finishes > 0 || !answer.claimed.is_empty() {
