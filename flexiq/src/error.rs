@@ -4,7 +4,6 @@
 //! message holds a payload or a password.
 
 use std::fmt;
-use std::panic::Location;
 
 use crate::job::{JobFailure, JobId};
 
@@ -249,9 +248,4 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 
 fn given_states(given: &[String]) -> String {
     if given.is_empty() { "none".into() } else { given.join(", ") }
-}
-
-/// A place in a user's source, for messages: `src/jobs.rs:12`.
-pub(crate) fn place(location: &Location<'_>) -> String {
-    format!("{}:{}", location.file(), location.line())
 }

@@ -1,29 +1,66 @@
 //! flexiq runs Rust functions as background jobs.
-#![allow(dead_code, unused_imports, unreachable_pub)]
+//!
+//! Annotate a function, call the `enqueue_*` function that the annotation generates, and start any number of workers.
+//! Jobs lie in a store: by default an embedded SQLite file, which several processes of one host may share.
+//!
+//! ```
+//! use flexiq::{Queue, Retry};
+//!
+//! /// Renders one monthly report.
+//! #[flexiq::task(queue = "reports", max_in_flight_per_task = 3)]
+//! async fn build_report(month: String) -> Result<String, Retry> {
+//!     Ok(format!("the report of {month}"))
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> flexiq::Result<()> {
+//!     let queue = Queue::open("sqlite::memory:").await?;
+//!     let job = enqueue_build_report(&queue, "2026-10".into()).await?;
+//!
+//!     let worker = queue.worker().start().await?;
+//!     assert_eq!(job.result().await?, "the report of 2026-10");
+//!     worker.shutdown().await
+//! }
+//! ```
+//!
+//! A job that may not run yet gives its slot back, and such deferrals are counted apart from failures: [`Retry`] says
+//! how a task asks for later. [`task`](macro@task) lists the arguments of the attribute, [`Queue`] enqueues and turns
+//! the knobs, [`WorkerBuilder`] sets a worker.
 
-mod clock;
-mod error;
+// A build without a store, or without the types for tests, needs less of the engine. The full build knows what is dead.
+#![cfg_attr(not(all(feature = "sqlite", feature = "internals")), allow(dead_code, unused_imports))]
+
+// In the order in which the code is best read: what is stored, what a call becomes, the verbs, the worker.
 mod job;
-mod name;
-mod policy;
-mod store;
+
 mod task;
 
 mod queue;
+
+mod store;
+
 mod worker;
+
+mod policy;
+
+mod clock;
+mod error;
+mod name;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
-/// The store trait and its types, for this project's own tests and benchmarks. Exempt from semver.
+/// The engine's types, for this project's own tests and benchmarks. Exempt from semver.
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals {
     pub use crate::clock::{Clock, ManualClock, Timestamp};
     pub use crate::job::{After, DeadReason, Due, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
-    pub use crate::policy::{Backoff, Budgets, Counters, Rate, after_run};
+    pub use crate::policy::{
+        Admission, Backoff, Budgets, Counters, Pace, Rate, after_run, is_poison, longest, most,
+    };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};
 }

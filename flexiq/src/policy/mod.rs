@@ -6,6 +6,6 @@ mod rate;
 mod retry;
 
 pub(crate) use near::nearest;
-pub use notation::{Backoff, Rate, parse_duration, parse_rates, write_duration};
+pub use notation::{Backoff, Rate};
 pub use rate::{Admission, Pace, longest, most};
 pub use retry::{Budgets, Counters, after_run, is_poison};

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::draft::Draft;
 use super::{Answer, JobHandle, Queue};
 use crate::clock::Timestamp;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::job::{Due, JobId};
 use crate::store;
 use crate::task::Call;

@@ -22,7 +22,7 @@ pub use builder::QueueBuilder;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use handle::JobHandle;
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::job::{Job, JobId};
 use crate::name::Name;
 use crate::store::{Cancelled, Limits, Store, TaskCounts};

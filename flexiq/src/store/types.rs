@@ -17,7 +17,7 @@ pub struct WorkerId(Uuid);
 
 impl WorkerId {
     /// A new id, unlike any other.
-    #[expect(clippy::new_without_default, reason = "two defaults would differ")]
+    #[allow(clippy::new_without_default, reason = "two defaults would differ")]
     pub fn new() -> Self {
         Self(Uuid::now_v7())
     }

@@ -15,10 +15,10 @@ mod returns;
 
 pub use call::Call;
 pub use context::{Context, RunInfo};
-pub use declaration::{Declaration, DeclaredParameter};
+pub use declaration::Declaration;
 pub use definition::{
-    Cron, Input, KeyOf, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition,
-    Unique, UniqueUntil,
+    Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
+    UniqueUntil,
 };
 pub use keys::{Key, key_of};
 pub use parameter::{
