@@ -70,7 +70,7 @@ pub(super) fn claim(
 
 /// Takes the best head again and again while there is room; answers whether a bound ended it.
 fn take(
-    write: &Write<'_>,
+    write: &mut Write<'_>,
     worker: WorkerId,
     wanted: &Claim,
     rooms: &mut Rooms,

@@ -63,10 +63,11 @@ impl OpenLane {
     }
 
     /// Takes the next job, with its payload. It is leased at the end.
-    pub(super) fn take(&mut self, write: &Write<'_>) -> rusqlite::Result<Option<Claimed>> {
+    pub(super) fn take(&mut self, write: &mut Write<'_>) -> rusqlite::Result<Option<Claimed>> {
         let Some((_, mut job)) = self.next.pop_front() else { return Ok(None) };
         self.taken += 1;
         fill_payload(write, &mut job)?;
+        write.lanes.expect_finish(job.lease.job, self.id);
         Ok(Some(job))
     }
 

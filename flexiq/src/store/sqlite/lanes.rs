@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codes::unreadable;
+use crate::job::JobId;
 use crate::name::Name;
 
 /// The number of a queue.
@@ -25,6 +26,8 @@ pub(super) struct Lanes {
     queues: HashMap<Name, QueueId>,
     lanes: HashMap<LaneId, Lane>,
     by_name: HashMap<QueueId, HashMap<Name, HashMap<Arc<str>, LaneId>>>,
+    /// The lanes of jobs that were leased here: a hint, which spares a finish the look for it.
+    leased: HashMap<JobId, LaneId>,
 }
 
 /// A lane: the jobs of one task, or of one partition of it.
@@ -123,6 +126,19 @@ impl Lanes {
             self.remember(lane, id, found);
         }
         Ok(&self.lanes[&lane])
+    }
+
+    /// A job of this lane is leased, and will mostly be finished here, too.
+    pub(super) fn expect_finish(&mut self, job: JobId, lane: LaneId) {
+        if self.leased.len() >= REMEMBERED {
+            self.leased.clear();
+        }
+        self.leased.insert(job, lane);
+    }
+
+    /// The lane that a job was leased from, if it was here.
+    pub(super) fn finishes(&mut self, job: JobId) -> Option<LaneId> {
+        self.leased.remove(&job)
     }
 
     fn remember(&mut self, id: LaneId, queue: QueueId, lane: Lane) {

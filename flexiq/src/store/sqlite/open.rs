@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::failure::{explain, is_busy};
@@ -54,6 +55,7 @@ pub(super) fn open_reader(path: &Path, place: &str) -> Result<Connection> {
     let mut connection = open_file(path, OpenFlags::empty(), place)?;
     connection
         .busy_handler(Some(wait_long))
+        .and_then(|()| keep_statements(&connection))
         .and_then(|()| connection.pragma_update(None, "query_only", true))
         .map_err(|error| explain(error, place, Effect::None))?;
     Ok(connection)
@@ -109,8 +111,14 @@ fn open_file(path: &Path, extra: OpenFlags, place: &str) -> Result<Connection> {
     let mut connection =
         Connection::open_with_flags(path, flags).map_err(|error| explain(error, place, Effect::None))?;
     connection.busy_handler(Some(wait_a_little)).map_err(|error| explain(error, place, Effect::None))?;
-    connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
+}
+
+/// Keeps prepared statements as they are. Without this promise SQLite looks at the values that are bound, of a LIMIT for
+/// one, and prepares the statement anew for each: 20 µs a time, a fifth of all work.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(128);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// Waits for another process in steps of 1 ms, for about 100 ms: SQLite's own handler grows to steps of 100 ms,
@@ -128,7 +136,7 @@ fn wait_long(tries: i32) -> bool {
 
 /// Looks at the database before anything is written to it, then sets the connection up.
 fn prepare(connection: &mut Connection, options: &SqliteOptions) -> Result<(), Unfit> {
-    connection.set_prepared_statement_cache_capacity(128);
+    keep_statements(connection)?;
     // The first read: what is not a database is refused here, untouched.
     patiently(|| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))?;
     if connection.is_readonly("main")? {

@@ -1,4 +1,3 @@
--- CAST: as in prune.sql.
 UPDATE flexiq_jobs
 SET state = 6,
     reason = 0,
@@ -9,7 +8,7 @@ WHERE id IN (
     FROM flexiq_jobs INDEXED BY flexiq_jobs_expiring
     WHERE queue = ?1
       AND state <= 1
-      AND state = CAST(?2 AS INTEGER)
+      AND state = ?2
       AND expires_at IS NOT NULL
       AND expires_at <= ?3
     ORDER BY expires_at
