@@ -42,6 +42,17 @@ for_every_store! {
         assert_eq!(bench.job(held.job).await.losses, 2, "the other's lease was not prolonged");
     }
 
+    async fn a_beat_renews_neither_an_older_run_nor_anothers(bench: Bench) {
+        let (worker, other) = (bench.worker().await, bench.worker().await);
+        bench.enqueue(job("send")).await;
+        let old = bench.claim(worker, &["send"], 1).await[0].lease;
+        bench.pass(LEASE).await;
+        let new = bench.claim(worker, &["send"], 1).await[0].lease;
+        assert_eq!(bench.beat(worker, &[old]).await.lost, [old], "the run is over");
+        assert_eq!(bench.beat(other, &[new]).await.lost, [new], "the lease is another's");
+        assert!(bench.beat(worker, &[new]).await.lost.is_empty());
+    }
+
     async fn a_beat_answers_which_jobs_were_cancelled_as_often_as_it_asks(bench: Bench) {
         let worker = bench.worker().await;
         bench.enqueue_many("q", vec![job("send"), job("send")]).await;

@@ -50,6 +50,7 @@ for_every_store! {
         bench.store.cancel(id).await.expect("answers");
         bench.finish(bench.living, held[0].lease, Transition::Cancel).await;
         assert!(retry(&bench, id).await);
+        assert!(!bench.job(id).await.cancel_requested);
         let held = bench.claim(bench.living, &["send"], 1).await;
         let again = Transition::Schedule {
             reason: ScheduledReason::Retry,
