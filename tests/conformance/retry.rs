@@ -32,6 +32,21 @@ for_every_store! {
         assert_eq!(bench.counts("send").await.dead, 0);
     }
 
+    async fn a_job_that_ran_out_of_workers_or_deferrals_has_all_its_budgets_again(bench: Bench) {
+        let id = bench.enqueue(job("send")).await;
+        let worker = bench.worker().await;
+        bench.claim(worker, &["send"], 1).await;
+        bench.pass(LEASE).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        let kill = Transition::Kill { reason: DeadReason::Deferrals, error: None };
+        bench.finish(bench.living, held[0].lease, kill).await;
+        let job = bench.job(id).await;
+        assert_eq!((job.deferrals, job.losses), (1, 1));
+        assert!(retry(&bench, id).await);
+        let job = bench.job(id).await;
+        assert_eq!((job.deferrals, job.losses, job.runs), (0, 0, 2));
+    }
+
     async fn a_cancelled_or_expired_job_may_be_retried_and_does_not_expire_again(bench: Bench) {
         let expired = bench.enqueue(NewJob { expires: Some(secs(1)), ..job("send") }).await;
         bench.pass(secs(1)).await;

@@ -53,6 +53,13 @@ for_every_store! {
         assert!(is_first != is_second);
     }
 
+    async fn the_bells_of_two_tasks_wake_two_workers(bench: Bench) {
+        let (_, first) = asleep(&bench, &["a", "b"]).await;
+        let (_, second) = asleep(&bench, &["a", "b"]).await;
+        bench.enqueue_many("q", vec![job("a"), job("b")]).await;
+        assert_eq!((woken(first).await, woken(second).await), (vec!["q".into()], vec!["q".into()]));
+    }
+
     async fn a_worker_sleeps_through_bells_of_tasks_it_does_not_want(bench: Bench) {
         let (_, mut wait) = asleep(&bench, &["send"]).await;
         bench.enqueue(job("other")).await;

@@ -411,3 +411,52 @@ impl Bells {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::new("test", text).expect("tests use valid names")
+    }
+
+    fn saw_nothing() -> Truth {
+        Truth { worker: WorkerId::new(), queue: name("q"), tasks: vec![name("send")], startable: Vec::new() }
+    }
+
+    fn wakes(bells: &mut Bells, now: i64) -> bool {
+        let wait = Wait { worker: WorkerId::new(), queues: vec![(name("q"), Arc::from([name("send")]))] };
+        let (id, _) = bells.enter(wait);
+        let wakes = matches!(bells.next(id, Timestamp::from_millis(now)), Next::Wake(_));
+        bells.leave(id);
+        wakes
+    }
+
+    #[test]
+    fn a_claim_does_not_silence_a_bell_that_was_rung_after_it_began_to_look() {
+        // Another handle on the same file has committed and rung meanwhile.
+        let mut bells = Bells::default();
+        let tick = bells.tick;
+        bells.ring(&name("q"), &name("send"));
+        bells.set_to_truth(&saw_nothing(), tick);
+        assert!(wakes(&mut bells, 0));
+    }
+
+    #[test]
+    fn a_claim_silences_a_bell_that_was_rung_before() {
+        let mut bells = Bells::default();
+        bells.ring(&name("q"), &name("send"));
+        let tick = bells.tick;
+        bells.set_to_truth(&saw_nothing(), tick);
+        assert!(!wakes(&mut bells, 0));
+    }
+
+    #[test]
+    fn a_claim_does_not_forget_a_moment_that_was_put_in_after_it_began_to_look() {
+        let mut bells = Bells::default();
+        let tick = bells.tick;
+        bells.put_in(&name("q"), Timestamp::from_millis(5));
+        bells.set_moment(&name("q"), Some(Timestamp::from_millis(9)), tick);
+        assert!(!wakes(&mut bells, 4) && wakes(&mut bells, 5));
+    }
+}

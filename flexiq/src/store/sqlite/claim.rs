@@ -80,7 +80,8 @@ fn take(
     let share = rooms.total().min(MOST_JOBS).div_ceil(lanes.len().max(1));
     let mut heads: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(lanes.len());
     for (index, lane) in lanes.iter_mut().enumerate() {
-        lane.chunk = share.min(rooms.of(lane.room)).max(1);
+        // One more, so that the place of the next is known when they are taken.
+        lane.chunk = (share + 1).min(rooms.of(lane.room)).max(1);
         heads.extend(lane.head(write, worker, wanted)?.map(|key| Reverse((key, index))));
     }
     let mut claimed = Vec::new();
