@@ -1,7 +1,7 @@
 //! reap: jobs of dead workers start elsewhere, and those of living ones never do.
 
 use flexiq::State;
-use flexiq::internals::{Beat, Claimed, Lapse, WorkerId};
+use flexiq::internals::{Beat, Claimed, Lapse, Wait, WorkerId};
 use flexiq::internals::{DeadReason, Transition};
 
 use crate::harness::*;
@@ -137,6 +137,47 @@ for_every_store! {
             assert_eq!(bench.state(held.lease.job).await, State::Running);
             bench.finish(worker, held.lease, succeed()).await;
         }
+    }
+
+    async fn a_clock_that_jumps_forth_and_back_delays_reaping_by_one_lease_only(bench: Bench) {
+        let (_, held) = leased(&bench).await;
+        bench.hands.step_to(START + secs(3_600));
+        bench.beat(bench.living, &[]).await;
+        bench.hands.step_to(START + secs(20));
+        bench.beat(bench.living, &[]).await;
+        assert_eq!(bench.state(held.lease.job).await, State::Running);
+        bench.pass(LEASE).await;
+        assert_eq!(bench.state(held.lease.job).await, State::Ready);
+    }
+
+    async fn after_an_outage_a_sleeper_is_woken_when_reaping_begins_and_not_before(bench: Bench) {
+        leased(&bench).await;
+        bench.hands.advance(secs(60));
+        let sleeper = bench.worker().await;
+        assert!(bench.claim(sleeper, &["send"], 1).await.is_empty());
+        let wait = Wait { worker: sleeper, queues: vec![(name("q"), [name("send")].into())] };
+        let mut wait = bench.store.wait(wait);
+        assert!(bench.is_pending(&mut wait).await);
+        bench.pass(LEASE - millis(1)).await;
+        assert!(bench.is_pending(&mut wait).await);
+        bench.hands.advance(millis(1));
+        soon(wait).await.expect("woken");
+        assert_eq!(bench.claim(sleeper, &["send"], 1).await.len(), 1);
+    }
+
+    async fn a_lease_that_lapses_as_a_release_spends_no_budget(bench: Bench) {
+        let (_, held) = leased(&bench).await;
+        bench.pass(LEASE).await;
+        assert_eq!(bench.job(held.lease.job).await.losses, 1);
+        // The next worker forgives none, and is shut down while it runs the job.
+        let worker = bench.worker().await;
+        let mut wanted = claim(&["send"], 1);
+        wanted.tasks[0].max_losses = 0;
+        let lease = bench.turn(worker, vec![], Some(wanted)).await.claimed[0].lease;
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(lease, Lapse::Release)] };
+        bench.store.extend(beat).await.expect("the beat is answered");
+        bench.pass(LEASE).await;
+        assert_eq!(bench.state(lease.job).await, State::Ready);
     }
 
     async fn reaping_is_bounded_and_goes_on(bench: Bench) {
