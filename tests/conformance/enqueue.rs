@@ -1,6 +1,6 @@
 //! enqueue: all or nothing, the same id again, and where a job goes.
 
-use flexiq::internals::Enqueue;
+use flexiq::internals::{Enqueue, NewJob};
 use flexiq::internals::{Due, ScheduledReason};
 use flexiq::{Error, State};
 
@@ -107,11 +107,11 @@ for_every_store! {
         // Sent together, so that a store which commits in groups puts them into one.
         let sent: Vec<_> = (0..50)
             .map(|number| {
-                let mut one = job("other");
+                let mut jobs = vec![job("other")];
                 if number % 2 == 1 {
-                    one.id = taken;
+                    jobs.push(NewJob { id: taken, ..job("other") });
                 }
-                bench.store.enqueue(Enqueue { queue: name("q"), jobs: vec![one], max_pending: None })
+                bench.store.enqueue(Enqueue { queue: name("q"), jobs })
             })
             .collect();
         let mut stored = 0;

@@ -303,6 +303,10 @@ async fn what_another_process_cancels_is_told_here() {
     let key = JobKey { queue: name("q"), id: pending.id };
     let called = tokio::spawn(async move { soon(called.called(worker)).await });
     let ended = tokio::spawn(async move { soon(ended.ended(key)).await });
+    // Both have looked, and wait.
+    for _ in 0..3 {
+        store.queues().await.expect("answers");
+    }
     for id in [pending.id, running.id] {
         assert!(start("cancel", &path, &id.to_string()).wait().expect("ends").success());
     }
