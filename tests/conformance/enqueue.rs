@@ -105,10 +105,12 @@ for_every_store! {
     async fn a_refused_batch_does_not_undo_what_is_stored_beside_it(bench: Bench) {
         let taken = bench.enqueue(job("send")).await;
         // Sent together, so that a store which commits in groups puts them into one.
+        let mut refused = Vec::new();
         let sent: Vec<_> = (0..50)
             .map(|number| {
                 let mut jobs = vec![job("other")];
                 if number % 2 == 1 {
+                    refused.push(jobs[0].id);
                     jobs.push(NewJob { id: taken, ..job("other") });
                 }
                 bench.store.enqueue(Enqueue { queue: name("q"), jobs })
@@ -118,6 +120,9 @@ for_every_store! {
         for (number, answer) in sent.into_iter().enumerate() {
             assert_eq!(answer.await.is_ok(), number % 2 == 0);
             stored += u64::from(number % 2 == 0);
+        }
+        for id in refused {
+            assert_eq!(bench.store.job(id).await.expect("answers"), None);
         }
         assert_eq!(bench.counts("other").await.ready, stored);
         assert_eq!(bench.claim(bench.living, &["other"], 100).await.len() as u64, stored);
