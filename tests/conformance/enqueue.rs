@@ -1,7 +1,7 @@
 //! enqueue: all or nothing, the same id again, and where a job goes.
 
-use flexiq::internals::{Enqueue, NewJob};
 use flexiq::internals::{Due, ScheduledReason};
+use flexiq::internals::{Enqueue, NewJob};
 use flexiq::{Error, State};
 
 use crate::harness::*;
@@ -113,7 +113,7 @@ for_every_store! {
                     refused.push(jobs[0].id);
                     jobs.push(NewJob { id: taken, ..job("other") });
                 }
-                bench.store.enqueue(Enqueue { queue: name("q"), jobs })
+                bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: None })
             })
             .collect();
         let mut stored = 0;

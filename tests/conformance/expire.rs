@@ -42,6 +42,24 @@ for_every_store! {
         assert_eq!(bench.counts("send").await.expired, 2);
     }
 
+    async fn no_job_of_a_flood_starts_after_it_has_expired(bench: Bench) {
+        for _ in 0..3 {
+            bench.enqueue_many("q", (0..500).map(|_| expiring(0, 10)).collect()).await;
+        }
+        let fresh = bench.enqueue(job("send")).await;
+        bench.hands.advance(secs(10));
+        let mut claimed = Vec::new();
+        loop {
+            let answer = bench.turn(bench.living, vec![], Some(claim(&["send"], 100))).await;
+            claimed.extend(ids(&answer.claimed));
+            if !answer.more {
+                break;
+            }
+        }
+        assert_eq!(claimed, [fresh]);
+        assert_eq!(bench.counts("send").await.expired, 1_500);
+    }
+
     async fn a_running_job_does_not_expire(bench: Bench) {
         let id = bench.enqueue(expiring(0, 5)).await;
         let held = bench.claim(bench.living, &["send"], 1).await;

@@ -75,12 +75,14 @@ for_every_store! {
         assert!(bench.is_pending(&mut other).await);
     }
 
-    async fn a_wake_names_the_queues_that_rang(bench: Bench) {
+    async fn of_two_queues_that_rang_two_workers_take_one_each(bench: Bench) {
         bench.enqueue_many("a", vec![job("send")]).await;
         bench.enqueue_many("c", vec![job("send")]).await;
         let tasks: &[&str] = &["send"];
-        let wait = interest(bench.living, &[("a", tasks), ("b", tasks), ("c", tasks)]);
-        assert_eq!(woken(bench.store.wait(wait)).await, ["a", "c"]);
+        let all = [("a", tasks), ("b", tasks), ("c", tasks)];
+        assert_eq!(woken(bench.store.wait(interest(bench.living, &all))).await, ["a"]);
+        let other = bench.worker().await;
+        assert_eq!(woken(bench.store.wait(interest(other, &all))).await, ["c"]);
     }
 
     async fn a_claim_that_leaves_something_wakes_the_next_worker(bench: Bench) {

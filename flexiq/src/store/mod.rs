@@ -50,9 +50,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A worker's finishes and its next claim of one queue, in this order, in one step.
     ///
     /// A job is claimed if every gate of its task and its queue is open: pause, cap, rates. All are checked, and then all
-    /// are charged; a job that is refused spends nothing and stays where it is.
+    /// are charged; a job that is refused spends nothing and stays where it is. While other workers wait that could start
+    /// the same, a claim takes at most its share.
     ///
-    /// The same number of the same worker and queue again answers the same and changes nothing.
+    /// The same number of the same worker and queue again answers the same and changes nothing. A run whose job was
+    /// cancelled meanwhile ends the job as cancelled, and moves no counter, unless the run succeeded.
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer>;
 
     /// Renews leases, says that the worker lives, and keeps house for all: promotes, expires, reaps and prunes.
@@ -60,10 +62,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Waits until one of the queues may have something that this worker can start, and answers which.
     ///
-    /// A bell that was rung before the wait began counts. Dropping the wait loses no bell.
+    /// A bell that was rung before the wait began counts, and a wait takes one of them: what its claim leaves no room for
+    /// must wake another worker. Dropping the wait loses no bell.
     fn wait(&self, wait: Wait) -> Step<'_, Wake>;
 
-    /// Waits until this worker should look at its leases at once: one of its jobs was cancelled.
+    /// Waits until this worker should look at its leases at once: one of its jobs was cancelled, and no beat has told it.
     fn called(&self, worker: WorkerId) -> Step<'_, ()>;
 
     /// Makes a worker and what its tasks declare known, before its first turn.

@@ -33,7 +33,11 @@ pub(super) fn claim(
     wanted: Claim,
     waiting_workers: usize,
 ) -> Tried<(Vec<Claimed>, bool)> {
-    let may_have_more = keep_house(write, queue)?;
+    let left = keep_house(write, queue)?;
+    if left.has_expired {
+        // What has expired must not start: the next claim goes on from here.
+        return Ok((Vec::new(), true));
+    }
     if write.ledger.hides_ready() {
         write.ledger.write(write.connection)?;
     }
@@ -51,10 +55,11 @@ pub(super) fn claim(
     }
 
     // What is left, also of tasks that this worker cannot start: the truth for the bells.
-    let left: HashMap<LaneId, i64> = lanes.iter().map(|lane| (lane.id, lane.ready - lane.leased)).collect();
+    let still_ready: HashMap<LaneId, i64> =
+        lanes.iter().map(|lane| (lane.id, lane.ready - lane.leased)).collect();
     let mut startable: Vec<Name> = waiting
         .into_iter()
-        .filter(|lane| left.get(&lane.id).copied().unwrap_or(lane.ready) > 0)
+        .filter(|lane| still_ready.get(&lane.id).copied().unwrap_or(lane.ready) > 0)
         .map(|lane| lane.task)
         .collect();
     startable.dedup();
@@ -65,7 +70,7 @@ pub(super) fn claim(
         startable,
     });
     write.news.moments.push((queue_name.clone(), next_moment(write.connection, queue)?));
-    Ok((claimed, may_have_more || is_bounded))
+    Ok((claimed, left.has_more || is_bounded))
 }
 
 /// Takes the best head again and again while there is room; answers whether a bound ended it.

@@ -33,7 +33,10 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
     let mut has_more = false;
     for (queue, _) in all_queues(write.connection)? {
         // What is left over when a bound was hit is left to the claims and to the next beat.
-        has_more = has_more || keep_house(write, queue)?;
+        if !has_more {
+            let left = keep_house(write, queue)?;
+            has_more = left.has_expired || left.has_more;
+        }
         prune_queue(write, queue, MOST_PRUNED)?;
     }
     forget_the_dead(write)?;

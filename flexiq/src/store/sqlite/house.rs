@@ -19,24 +19,33 @@ const MOST_MOVED: usize = 1_000;
 /// and this many leases are reaped.
 const MOST_REAPED: usize = 100;
 
-/// Moves what is overdue in one queue; answers whether there may be more.
-pub(super) fn keep_house(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Result<bool> {
+/// What a bound has left undone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// Jobs that have expired still stand among the ready.
+    pub(super) has_expired: bool,
+    /// Other moves are due.
+    pub(super) has_more: bool,
+}
+
+/// Moves what is overdue in one queue.
+pub(super) fn keep_house(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Result<Left> {
     let moments = Moments::read(write.connection, queue)?;
     let is_past = |moment: Option<i64>| moment.is_some_and(|moment| moment <= write.now.as_millis());
     let (expires, due, lapses) = (is_past(moments.expiry), is_past(moments.due), is_past(moments.lapse));
-    let mut more = false;
+    let mut left = Left::default();
     // Expiry before promotion: what has become due and expired meanwhile does not start.
     if expires {
-        more |= expire(write, queue, state::SCHEDULED)?;
-        more |= expire(write, queue, state::READY)?;
+        left.has_expired |= expire(write, queue, state::SCHEDULED)?;
+        left.has_expired |= expire(write, queue, state::READY)?;
     }
     if due {
-        more |= promote(write, queue)?;
+        left.has_more |= promote(write, queue)?;
     }
     if lapses && guard::may_reap(write)? {
-        more |= reap(write, queue)?;
+        left.has_more |= reap(write, queue)?;
     }
-    Ok(more)
+    Ok(left)
 }
 
 /// Ends waiting jobs whose time to start is over.
