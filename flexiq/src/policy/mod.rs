@@ -1,10 +1,12 @@
 //! What decides: numbers and time in, a decision out. No clock, no I/O, no store.
 
+mod gate;
 mod near;
 pub(crate) mod notation;
 mod rate;
 mod retry;
 
+pub use gate::{Gate, Log, Shut, Verdict};
 pub(crate) use near::nearest;
 pub use notation::{Backoff, Rate};
 pub use rate::{Admission, Pace, longest, most};

@@ -1,0 +1,196 @@
+//! What a gate admits: pause, cap and rates of one task or one queue, decided together.
+//!
+//! A store asks before it claims, and charges only what it has then claimed: what is refused has spent nothing.
+
+use super::notation::Rate;
+use super::rate::Pace;
+use crate::clock::Timestamp;
+
+/// What keeps the jobs of a task or a queue waiting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// Whether nothing starts at all.
+    pub is_paused: bool,
+    /// Leases at once.
+    pub max_concurrent: Option<u32>,
+    /// Starts per period, all of which hold.
+    pub rates: Vec<Rate>,
+}
+
+/// What a gate answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// So many may start, at least one.
+    Open(u32),
+    /// None may.
+    Shut(Shut),
+}
+
+/// Why a gate admits nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shut {
+    /// It opens when it is resumed.
+    Paused,
+    /// As many leases as the cap allows: it opens when one ends.
+    Full,
+    /// A rate is spent: it opens by itself.
+    Spent {
+        /// When every rate admits one more, if nothing else starts.
+        opens_at: Timestamp,
+    },
+}
+
+/// The log of a gate's starts, as its store keeps it.
+pub trait Log {
+    /// Why it cannot be read.
+    type Error;
+
+    /// The moment of the nth newest start, counted from 1; `None` if there are fewer.
+    fn nth_newest(&mut self, n: u32) -> Result<Option<Timestamp>, Self::Error>;
+
+    /// Where a spread rate stands.
+    fn pace(&mut self, rate: &Rate) -> Result<Pace, Self::Error>;
+}
+
+impl Gate {
+    /// Whether it never keeps anything waiting.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How many of `wanted` starts, at least one, are admitted at `now` while `running` leases are held.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn admit<L: Log>(
+        &self,
+        wanted: u32,
+        running: u64,
+        now: Timestamp,
+        log: &mut L,
+    ) -> Result<Verdict, L::Error> {
+        if self.is_paused {
+            return Ok(Verdict::Shut(Shut::Paused));
+        }
+        let mut admitted = wanted.min(self.room(running));
+        if admitted == 0 {
+            return Ok(Verdict::Shut(Shut::Full));
+        }
+        let mut spent_until = None;
+        for rate in &self.rates {
+            let pace = if rate.spread { log.pace(rate)? } else { Pace::default() };
+            // One that is spent by another rate must still be asked when it opens itself.
+            let admission = rate.admit(admitted.max(1), now, pace, |n| log.nth_newest(n))?;
+            if admission.starts == 0 {
+                spent_until = spent_until.max(Some(admission.opens_at));
+            }
+            admitted = admitted.min(admission.starts);
+        }
+        Ok(match spent_until {
+            Some(opens_at) => Verdict::Shut(Shut::Spent { opens_at }),
+            None => Verdict::Open(admitted),
+        })
+    }
+
+    /// Leases that the cap still allows.
+    fn room(&self, running: u64) -> u32 {
+        match self.max_concurrent {
+            Some(most) => u32::try_from(u64::from(most).saturating_sub(running)).unwrap_or(u32::MAX),
+            None => u32::MAX,
+        }
+    }
+}
+
+impl Verdict {
+    /// Starts admitted.
+    pub fn starts(self) -> u32 {
+        match self {
+            Self::Open(starts) => starts,
+            Self::Shut(_) => 0,
+        }
+    }
+
+    /// When it opens by itself, if it does.
+    pub fn opens_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Shut(Shut::Spent { opens_at }) => Some(opens_at),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Starts, the newest last, of rates that are not spread.
+    struct Starts(Vec<i64>);
+
+    impl Log for Starts {
+        type Error = Infallible;
+
+        fn nth_newest(&mut self, n: u32) -> Result<Option<Timestamp>, Infallible> {
+            let index = self.0.len().checked_sub(n as usize);
+            Ok(index.map(|index| Timestamp::from_millis(self.0[index])))
+        }
+
+        fn pace(&mut self, _: &Rate) -> Result<Pace, Infallible> {
+            Ok(Pace::default())
+        }
+    }
+
+    fn rate(starts: u32, ms: u64) -> Rate {
+        Rate { starts, period: Duration::from_millis(ms), spread: false }
+    }
+
+    fn ask(gate: &Gate, wanted: u32, running: u64, now: i64, starts: &[i64]) -> Verdict {
+        gate.admit(wanted, running, Timestamp::from_millis(now), &mut Starts(starts.to_vec()))
+            .expect("it cannot fail")
+    }
+
+    fn spent(opens_at: i64) -> Verdict {
+        Verdict::Shut(Shut::Spent { opens_at: Timestamp::from_millis(opens_at) })
+    }
+
+    #[test]
+    fn without_limits_all_that_is_wanted_is_admitted() {
+        assert_eq!(ask(&Gate::default(), 7, 1_000, 0, &[]), Verdict::Open(7));
+    }
+
+    #[test]
+    fn the_narrowest_of_cap_and_rates_decides() {
+        let gate =
+            Gate { max_concurrent: Some(5), rates: vec![rate(3, 1_000), rate(4, 60_000)], ..Gate::default() };
+        assert_eq!(ask(&gate, 10, 0, 5_000, &[]), Verdict::Open(3));
+        assert_eq!(ask(&gate, 10, 3, 5_000, &[0]), Verdict::Open(2));
+        assert_eq!(ask(&gate, 10, 5, 5_000, &[]), Verdict::Shut(Shut::Full));
+        assert_eq!(ask(&gate, 10, 0, 5_000, &[0, 1, 2]), Verdict::Open(1));
+    }
+
+    #[test]
+    fn a_cap_that_was_lowered_below_what_runs_admits_nothing() {
+        let gate = Gate { max_concurrent: Some(2), ..Gate::default() };
+        assert_eq!(ask(&gate, 1, 9, 0, &[]), Verdict::Shut(Shut::Full));
+    }
+
+    #[test]
+    fn a_gate_opens_when_the_last_of_its_spent_rates_does() {
+        let gate = Gate { rates: vec![rate(2, 1_000), rate(3, 60_000), rate(9, 100)], ..Gate::default() };
+        assert_eq!(ask(&gate, 1, 0, 500, &[0, 200, 400]), spent(60_000));
+        let gate = Gate { rates: vec![rate(3, 60_000), rate(2, 1_000)], ..Gate::default() };
+        assert_eq!(ask(&gate, 1, 0, 500, &[0, 200, 400]), spent(60_000));
+    }
+
+    #[test]
+    fn a_pause_is_named_before_a_cap_and_a_cap_before_a_rate() {
+        let mut gate = Gate { is_paused: true, max_concurrent: Some(1), rates: vec![rate(1, 1_000)] };
+        assert_eq!(ask(&gate, 1, 1, 0, &[0]), Verdict::Shut(Shut::Paused));
+        gate.is_paused = false;
+        assert_eq!(ask(&gate, 1, 1, 0, &[0]), Verdict::Shut(Shut::Full));
+        assert_eq!(ask(&gate, 1, 0, 0, &[0]), spent(1_000));
+    }
+}
