@@ -7,7 +7,7 @@ use std::time::Duration;
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
 use flexiq::internals::*;
 use flexiq::internals::{Clock, ManualClock, Timestamp};
-use flexiq::internals::{Due, Transition, Value};
+use flexiq::internals::{Due, Rate, Transition, Value};
 use flexiq::{Job, JobId, State};
 
 /// Where every manual clock starts.
@@ -117,6 +117,41 @@ impl Bench {
         let worker = WorkerId::new();
         self.register(worker).await;
         worker
+    }
+
+    /// A new worker that lives and declares these limits for its tasks, whose home is the queue "q".
+    pub(crate) async fn declaring(&self, tasks: &[(&str, Limits)]) -> WorkerId {
+        let worker = WorkerId::new();
+        self.declare(worker, tasks, Limits::default()).await;
+        worker
+    }
+
+    /// Registers a worker that declares these limits for its tasks, and these for the queue "q".
+    pub(crate) async fn declare(&self, worker: WorkerId, tasks: &[(&str, Limits)], queue: Limits) {
+        let declared = |(task, limits): &(&str, Limits)| Declared {
+            task: name(task),
+            queue: name("q"),
+            json: "{}".into(),
+            limits: limits.clone(),
+        };
+        let hello = Hello {
+            worker,
+            label: "host:1".into(),
+            lease: LEASE,
+            queues: vec![(name("q"), queue)],
+            tasks: tasks.iter().map(declared).collect(),
+        };
+        self.store.register(hello).await.expect("a worker registers");
+    }
+
+    /// Changes what is set at runtime for a task.
+    pub(crate) async fn set_task(&self, task: &str, change: Change) {
+        self.store.limit(Scope::Task(name(task)), change).await.expect("the limit is set");
+    }
+
+    /// Changes what is set at runtime for the queue "q".
+    pub(crate) async fn set_queue(&self, change: Change) {
+        self.store.limit(Scope::Queue(name("q")), change).await.expect("the limit is set");
     }
 
     /// Lets time pass as a living fleet would see it: with a beat every three seconds.
@@ -232,6 +267,30 @@ pub(crate) fn claim(tasks: &[&str], most: u32) -> Claim {
     }
 }
 
+/// `n` jobs of `task`.
+pub(crate) fn jobs(task: &str, n: usize) -> Vec<NewJob> {
+    (0..n).map(|_| job(task)).collect()
+}
+
+/// A declared cap.
+pub(crate) fn cap(jobs: u32) -> Limits {
+    Limits { max_concurrent: Some(jobs), ..Limits::default() }
+}
+
+/// A declared rate, or several.
+pub(crate) fn rate(text: &str) -> Limits {
+    Limits { rates: rates(text), ..Limits::default() }
+}
+
+/// Rates as a user writes them.
+pub(crate) fn rates(text: &str) -> Vec<Rate> {
+    text.split(',').map(|rate| rate.parse().expect("tests use valid rates")).collect()
+}
+
+pub(crate) fn finish_all(claimed: &[Claimed]) -> Vec<Finish> {
+    claimed.iter().map(|claimed| Finish { lease: claimed.lease, transition: succeed() }).collect()
+}
+
 pub(crate) fn succeed() -> Transition {
     Transition::Succeed { value: Value::Unit, keep: KEEP }
 }
@@ -248,4 +307,27 @@ async fn poll_once<T>(step: &mut Step<'_, T>) -> bool {
 /// The answer of a step that is about to come: within 5 s of real time, or the test has failed.
 pub(crate) async fn soon<T>(step: Step<'_, T>) -> flexiq::Result<T> {
     tokio::time::timeout(secs(5), step).await.expect("the step is answered")
+}
+
+/// What a worker waits for: tasks by queue.
+pub(crate) fn interest(worker: WorkerId, queues: &[(&str, &[&str])]) -> Wait {
+    let queues = queues
+        .iter()
+        .map(|(queue, tasks)| (name(queue), tasks.iter().map(|task| name(task)).collect::<Arc<[_]>>()))
+        .collect();
+    Wait { worker, queues }
+}
+
+/// A worker of its own that waits for these tasks of the queue "q", and is surely asleep.
+pub(crate) async fn asleep<'a>(bench: &'a Bench, tasks: &[&str]) -> (WorkerId, Step<'a, Wake>) {
+    let worker = bench.worker().await;
+    let mut wait = bench.store.wait(interest(worker, &[("q", tasks)]));
+    assert!(bench.is_pending(&mut wait).await, "nothing to start yet");
+    (worker, wait)
+}
+
+/// The queues for which a sleeper was woken.
+pub(crate) async fn woken(wait: Step<'_, Wake>) -> Vec<String> {
+    let wake = soon(wait).await.expect("the wait is answered");
+    wake.queues.iter().map(ToString::to_string).collect()
 }

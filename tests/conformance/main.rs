@@ -3,15 +3,20 @@
 //! Tests speak to the `Store` trait and move its clock by hand. A new verb or rule starts here.
 
 mod cancel;
+mod caps;
 mod claim;
+mod declared;
 mod ended;
 mod enqueue;
 mod expire;
 mod extend;
 mod finish;
+mod gates;
 mod harness;
 mod order;
+mod pause;
 mod prune;
+mod rates;
 mod read;
 mod reap;
 mod retry;

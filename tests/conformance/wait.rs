@@ -1,35 +1,10 @@
 //! wait: bells and alarms. A startable job's bell is rung, or a popped bell is on its way to a claim, or no worker
 //! with room for it waits.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-
+use flexiq::internals::NewJob;
 use flexiq::internals::{Due, ScheduledReason, Transition};
-use flexiq::internals::{NewJob, Step, Wait, Wake, WorkerId};
 
 use crate::harness::*;
-
-fn interest(worker: WorkerId, queues: &[(&str, &[&str])]) -> Wait {
-    let queues = queues
-        .iter()
-        .map(|(queue, tasks)| (name(queue), tasks.iter().map(|task| name(task)).collect::<Arc<[_]>>()))
-        .collect();
-    Wait { worker, queues }
-}
-
-/// A worker of its own that waits for these tasks of the queue "q", and is surely asleep.
-async fn asleep<'a>(bench: &'a Bench, tasks: &[&str]) -> (WorkerId, Step<'a, Wake>) {
-    let worker = bench.worker().await;
-    let mut wait = bench.store.wait(interest(worker, &[("q", tasks)]));
-    assert!(bench.is_pending(&mut wait).await, "nothing to start yet");
-    (worker, wait)
-}
-
-async fn woken(wait: Pin<Box<dyn Future<Output = flexiq::Result<Wake>> + Send + '_>>) -> Vec<String> {
-    let wake = soon(wait).await.expect("the wait is answered");
-    wake.queues.iter().map(ToString::to_string).collect()
-}
 
 for_every_store! {
     async fn an_enqueue_wakes_a_worker_that_waits(bench: Bench) {

@@ -6,7 +6,7 @@ pub(crate) mod notation;
 mod rate;
 mod retry;
 
-pub use gate::{Gate, Log, Shut, Verdict};
+pub use gate::{Gate, Log, Verdict};
 pub(crate) use near::nearest;
 pub use notation::{Backoff, Rate};
 pub use rate::{Admission, Pace, longest, most};

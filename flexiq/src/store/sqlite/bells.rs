@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 use super::called::Calls;
 use super::ended::Ends;
 use super::file_id::FileId;
-use super::lanes::{LaneId, Lanes};
+use super::gates::{Sight, look};
+use super::lanes::{Lane, LaneId, Lanes};
 use crate::clock::Timestamp;
 use crate::job::JobId;
 use crate::name::Name;
@@ -25,6 +26,10 @@ use crate::store::types::{Room, Wait, Wake, WorkerId};
 pub(super) struct News {
     /// Lanes in which a job became ready.
     pub(super) ready: Vec<LaneId>,
+    /// Lanes of which a lease has ended, so that a cap may have room.
+    pub(super) freed: Vec<LaneId>,
+    /// Lanes whose gate was changed.
+    pub(super) changed: Vec<LaneId>,
     /// What a claim saw at its end.
     pub(super) claim: Option<Truth>,
     /// Moments that were put in: due times and expiries.
@@ -43,8 +48,10 @@ pub(super) struct Truth {
     pub(super) queue: Name,
     /// The tasks that it had room for.
     pub(super) tasks: Vec<Name>,
-    /// All tasks of the queue of which something is still ready.
+    /// All tasks of the queue of which something is still ready and all gates are open,
     pub(super) startable: Vec<Name>,
+    /// and those of which something is ready behind a gate that is shut.
+    pub(super) shut: Vec<Name>,
 }
 
 /// The bells, alarms and waiters of one database in this process.
@@ -81,6 +88,8 @@ struct QueueBells {
 #[derive(Debug, Default)]
 struct Bell {
     is_rung: bool,
+    /// Something was ready behind a gate that was shut, when it was last looked at.
+    is_shut: bool,
     tick: u64,
 }
 
@@ -135,30 +144,45 @@ impl Hub {
         self.lock().tick
     }
 
-    /// Tells the news of a transaction that began after `tick`.
+    /// Tells the news of a transaction that began after `tick`, when the clock shows `now`.
     pub(super) fn tell(
         &self,
         tick: u64,
         news: News,
+        now: Timestamp,
         connection: &Connection,
         lanes: &mut Lanes,
     ) -> rusqlite::Result<()> {
         let mut bells = self.lock();
+        // These first: they are what the request saw at its end, and what is put in below is no news to it.
+        for (queue, moment) in &news.moments {
+            bells.set_moment(queue, *moment, tick);
+        }
         for &lane in &news.ready {
-            let lane = lanes.name(connection, lane)?;
+            let Lane { queue, task, .. } = lanes.name(connection, lane)?.clone();
             // A claim that follows in the same turn has looked at it: its end says more.
-            if !news.claim.as_ref().is_some_and(|claim| claim.looked_at(&lane.queue, &lane.task)) {
-                bells.ring(&lane.queue, &lane.task);
+            let is_told = news.claim.as_ref().is_some_and(|claim| claim.looked_at(&queue, &task));
+            if !is_told && !bells.is_rung(&queue, &task) {
+                bells.set_right(connection, lanes, &queue, &task, now)?;
             }
         }
         if let Some(claim) = &news.claim {
             bells.set_to_truth(claim, tick);
         }
+        for &lane in &news.freed {
+            let queue = lanes.name(connection, lane)?.queue.clone();
+            if news.claim.as_ref().is_none_or(|claim| claim.queue != queue) {
+                for task in bells.shut(&queue) {
+                    bells.set_right(connection, lanes, &queue, &task, now)?;
+                }
+            }
+        }
+        for &lane in &news.changed {
+            let Lane { queue, task, .. } = lanes.name(connection, lane)?.clone();
+            bells.set_right(connection, lanes, &queue, &task, now)?;
+        }
         for (queue, moment) in &news.earlier {
             bells.put_in(queue, *moment);
-        }
-        for (queue, moment) in &news.moments {
-            bells.set_moment(queue, *moment, tick);
         }
         drop(bells);
         for worker in news.called {
@@ -167,9 +191,16 @@ impl Hub {
         self.ends.tell(&news.ended, connection)
     }
 
-    /// Rings for a task, unless its bell is rung.
-    pub(super) fn ring(&self, queue: &Name, task: &Name) {
-        self.lock().ring(queue, task);
+    /// Sets the bell of a task right by what lies in the file, when the clock shows `now`.
+    pub(super) fn set_right(
+        &self,
+        connection: &Connection,
+        lanes: &mut Lanes,
+        queue: &Name,
+        task: &Name,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
+        self.lock().set_right(connection, lanes, queue, task, now)
     }
 
     /// Puts in a moment at which time alone may make something startable.
@@ -312,16 +343,53 @@ impl Wait {
 }
 
 impl Bells {
+    fn is_rung(&self, queue: &Name, task: &Name) -> bool {
+        self.queues.get(queue).and_then(|known| known.bells.get(task)).is_some_and(|bell| bell.is_rung)
+    }
+
+    /// Tasks of a queue of which something was ready behind a gate that was shut.
+    fn shut(&self, queue: &Name) -> Vec<Name> {
+        let bells = self.queues.get(queue).map(|known| &known.bells);
+        let shut = bells.into_iter().flatten().filter(|(_, bell)| bell.is_shut);
+        shut.map(|(task, _)| task.clone()).collect()
+    }
+
+    /// Looks at a task: rings if it is startable; if a gate is shut, silences its bell until that opens.
+    ///
+    /// What is read here was committed, so whoever changes it later tells it later.
+    fn set_right(
+        &mut self,
+        connection: &Connection,
+        lanes: &mut Lanes,
+        queue: &Name,
+        task: &Name,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
+        let Some(id) = lanes.find_queue(connection, queue)? else { return Ok(()) };
+        match look(connection, (queue, id), task, now)? {
+            Sight::Empty => {}
+            Sight::Startable => self.ring(queue, task),
+            Sight::Shut(opens_at) => {
+                let bell = self.bell(queue, task);
+                (bell.is_rung, bell.is_shut) = (false, true);
+                if let Some(opens_at) = opens_at {
+                    self.put_in(queue, opens_at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bell(&mut self, queue: &Name, task: &Name) -> &mut Bell {
+        self.queues.entry(queue.clone()).or_default().bells.entry(task.clone()).or_default()
+    }
+
     /// Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes.
     fn ring(&mut self, queue: &Name, task: &Name) {
         self.tick += 1;
         let tick = self.tick;
-        let bells = &mut self.queues.entry(queue.clone()).or_default().bells;
-        let bell = match bells.get_mut(task) {
-            Some(bell) => bell,
-            None => bells.entry(task.clone()).or_default(),
-        };
-        bell.tick = tick;
+        let bell = self.bell(queue, task);
+        (bell.tick, bell.is_shut) = (tick, false);
         if bell.is_rung {
             return;
         }
@@ -332,18 +400,28 @@ impl Bells {
                 waiter.handed.push((queue.clone(), task.clone()));
                 waiter.notify.notify_one();
             }
-            None => bell.is_rung = true,
+            None => self.bell(queue, task).is_rung = true,
         }
     }
 
+    /// A claim has seen all that waits in its queue.
     fn set_to_truth(&mut self, claim: &Truth, tick: u64) {
+        let mut opened = Vec::new();
         if let Some(known) = self.queues.get_mut(&claim.queue) {
-            for task in claim.tasks.iter().filter(|task| !claim.startable.contains(task)) {
-                if let Some(bell) = known.bells.get_mut(task)
-                    && bell.tick <= tick
-                {
-                    bell.is_rung = false;
+            for (task, bell) in &mut known.bells {
+                if claim.startable.contains(task) {
+                    if bell.is_shut {
+                        opened.push(task.clone());
+                    }
+                } else if bell.tick <= tick {
+                    (bell.is_rung, bell.is_shut) = (false, false);
                 }
+            }
+        }
+        for task in &claim.shut {
+            let bell = self.bell(&claim.queue, task);
+            if !bell.is_rung {
+                bell.is_shut = true;
             }
         }
         let mut unused = Vec::new();
@@ -360,7 +438,7 @@ impl Bells {
             }
         }
         for task in &claim.startable {
-            if claim.tasks.contains(task) || unused.contains(task) {
+            if claim.tasks.contains(task) || unused.contains(task) || opened.contains(task) {
                 self.ring(&claim.queue, task);
             }
         }
@@ -427,7 +505,13 @@ mod tests {
     }
 
     fn saw_nothing() -> Truth {
-        Truth { worker: WorkerId::new(), queue: name("q"), tasks: vec![name("send")], startable: Vec::new() }
+        Truth {
+            worker: WorkerId::new(),
+            queue: name("q"),
+            tasks: vec![name("send")],
+            startable: Vec::new(),
+            shut: Vec::new(),
+        }
     }
 
     fn wakes(hub: &Hub, now: i64) -> bool {

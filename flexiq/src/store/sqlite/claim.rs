@@ -2,21 +2,22 @@
 //!
 //! It looks only at lanes in which something is ready, of tasks that the worker has room for, and only at their
 //! heads: the best of the heads is taken until the room is used up. So its work does not depend on how long the lanes
-//! are, nor on what waits in others.
+//! are, nor on what waits in others. All gates are asked before the first is taken, and charged after the last.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use rusqlite::params;
-
 use super::bells::Truth;
 use super::codes::state;
+use super::declared::notice_deaths;
 use super::failure::Tried;
+use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask};
 use super::heads::{Key, OpenLane};
 use super::house::{keep_house, next_moment};
-use super::lanes::{LaneId, QueueId, read_name};
+use super::lanes::QueueId;
 use super::write::Write;
 use crate::name::Name;
+use crate::policy::Verdict;
 use crate::store::types::{Claim, Claimed, WorkerId};
 
 /// A claim answers at most this many jobs,
@@ -34,6 +35,7 @@ pub(super) fn claim(
     waiting_workers: usize,
 ) -> Tried<(Vec<Claimed>, bool)> {
     let left = keep_house(write, queue)?;
+    notice_deaths(write)?;
     if left.has_expired {
         // What has expired must not start: the next claim goes on from here.
         return Ok((Vec::new(), true));
@@ -41,35 +43,41 @@ pub(super) fn claim(
     if write.ledger.hides_ready() {
         write.ledger.write(write.connection)?;
     }
-    let mut rooms = Rooms::new(&wanted);
-    let waiting = waiting_lanes(write, queue)?;
-    let mut lanes = rooms.open(&waiting, &wanted);
+    let Waiting { gate, mut tasks, lanes: waiting } =
+        Waiting::read(write.connection, write.lanes, write.ledger, (queue_name, queue))?;
+    let mut rooms = Rooms::ask(write, gate, &mut tasks, &wanted)?;
+    let mut lanes = rooms.open(&waiting);
     // While others wait, a burst is shared with them: what is left wakes the next.
-    let startable: usize = lanes.iter().map(|lane| lane.ready as usize).sum();
-    rooms.most = startable.div_ceil(waiting_workers + 1);
+    rooms.most = rooms.startable(&lanes).div_ceil(waiting_workers + 1);
     let (claimed, is_bounded) = take(write, worker, &wanted, &mut rooms, &mut lanes)?;
     for lane in &mut lanes {
         lane.lease(write, worker, &wanted)?;
+        tasks[lane.task].ready -= lane.leased;
         write.ledger.adds(queue, lane.id, state::READY, -lane.leased);
         write.ledger.adds(queue, lane.id, state::RUNNING, lane.leased);
     }
 
     // What is left, also of tasks that this worker cannot start: the truth for the bells.
-    let still_ready: HashMap<LaneId, i64> =
-        lanes.iter().map(|lane| (lane.id, lane.ready - lane.leased)).collect();
-    let mut startable: Vec<Name> = waiting
-        .into_iter()
-        .filter(|lane| still_ready.get(&lane.id).copied().unwrap_or(lane.ready) > 0)
-        .map(|lane| lane.task)
-        .collect();
-    startable.dedup();
-    write.news.claim = Some(Truth {
+    let verdicts = rooms.charge(write)?;
+    let mut truth = Truth {
         worker,
         queue: queue_name.clone(),
         tasks: wanted.tasks.into_iter().map(|room| room.task).collect(),
-        startable,
-    });
-    write.news.moments.push((queue_name.clone(), next_moment(write.connection, queue)?));
+        startable: Vec::new(),
+        shut: Vec::new(),
+    };
+    let mut next = next_moment(write.connection, queue)?;
+    for (task, verdict) in tasks.into_iter().zip(verdicts).filter(|(task, _)| task.ready > 0) {
+        match verdict {
+            Verdict::Open(_) => truth.startable.push(task.name),
+            Verdict::Shut(_) => {
+                next = [next, verdict.opens_at()].into_iter().flatten().min();
+                truth.shut.push(task.name);
+            }
+        }
+    }
+    write.news.claim = Some(truth);
+    write.news.moments.push((queue_name.clone(), next));
     Ok((claimed, left.has_more || is_bounded))
 }
 
@@ -86,14 +94,14 @@ fn take(
     let mut heads: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(lanes.len());
     for (index, lane) in lanes.iter_mut().enumerate() {
         // One more, so that the place of the next is known when they are taken.
-        lane.chunk = (share + 1).min(rooms.of(lane.room)).max(1);
+        lane.chunk = (share + 1).min(rooms.of(lane.task)).max(1);
         heads.extend(lane.head(write, worker, wanted)?.map(|key| Reverse((key, index))));
     }
     let mut claimed = Vec::new();
     let mut bytes = 0;
     while let Some(Reverse((_, index))) = heads.pop() {
         let lane = &mut lanes[index];
-        if rooms.of(lane.room) == 0 {
+        if rooms.of(lane.task) == 0 {
             // The whole lane is passed over.
             continue;
         }
@@ -103,82 +111,110 @@ fn take(
         let Some(job) = lane.take(write)? else { continue };
         bytes += job.payload.bytes.len();
         claimed.push(job);
-        rooms.take(lane.room);
-        if rooms.of(lane.room) > 0 {
+        rooms.take(lane.task);
+        if rooms.of(lane.task) > 0 {
             heads.extend(lane.head(write, worker, wanted)?.map(|key| Reverse((key, index))));
         }
     }
     Ok((claimed, false))
 }
 
-/// A lane in which something is ready.
-struct WaitingLane {
-    id: LaneId,
-    task: Name,
-    partition: String,
-    ready: i64,
-}
-
-/// The lanes of a queue in which something is ready, by task.
-fn waiting_lanes(write: &Write<'_>, queue: QueueId) -> rusqlite::Result<Vec<WaitingLane>> {
-    write
-        .connection
-        .prepare_cached(include_str!("sql/claim_lanes.sql"))?
-        .query_map(params![queue], |row| {
-            Ok(WaitingLane {
-                id: row.get(0)?,
-                task: read_name("task", row.get_ref(1)?.as_str()?)?,
-                partition: row.get(2)?,
-                ready: row.get(3)?,
-            })
-        })?
-        .collect()
-}
-
-/// What room is left, by slot and by task.
+/// What room is left: by slot, by task, and behind the gates.
 struct Rooms {
     slots: Vec<u32>,
-    /// The slot of each task, and how many of it are still taken.
-    tasks: Vec<(usize, u32)>,
+    /// The slot of each room's task, and how many of it are still taken.
+    rooms: Vec<(usize, u32)>,
+    /// The gate of the queue.
+    queue: Passage,
+    /// Of each waiting task, its gate and its room.
+    tasks: Vec<(Passage, Option<usize>)>,
     /// How many are still taken in all.
     most: usize,
 }
 
 impl Rooms {
-    fn new(wanted: &Claim) -> Self {
-        Self {
+    /// Asks all gates, before anything is taken.
+    fn ask(
+        write: &Write<'_>,
+        gate: Option<StoredGate>,
+        tasks: &mut [WaitingTask],
+        wanted: &Claim,
+    ) -> rusqlite::Result<Self> {
+        let (connection, now) = (write.connection, write.now);
+        let by_name: HashMap<&Name, usize> =
+            wanted.tasks.iter().enumerate().map(|(index, room)| (&room.task, index)).collect();
+        let all = wanted.slots.iter().fold(0, |sum: u32, &free| sum.saturating_add(free));
+        let mut rooms = Self {
             slots: wanted.slots.clone(),
-            tasks: wanted.tasks.iter().map(|room| (room.slot, room.at_most)).collect(),
+            rooms: wanted.tasks.iter().map(|room| (room.slot, room.at_most)).collect(),
+            queue: Passage::ask(gate, connection, all.min(MOST_JOBS as u32), now)?,
+            tasks: Vec::with_capacity(tasks.len()),
             most: usize::MAX,
+        };
+        let is_shut = rooms.queue.room() == 0;
+        for task in tasks {
+            let room = by_name.get(&task.name).copied();
+            let most = room.map_or(0, |room| rooms.free(room)).min(MOST_JOBS as u32);
+            // Behind a queue that is shut nobody needs to know.
+            let gate = task.gate.take().filter(|_| !is_shut);
+            rooms.tasks.push((Passage::ask(gate, connection, most, now)?, room));
         }
+        Ok(rooms)
     }
 
     /// The lanes that there is room for.
-    fn open(&self, waiting: &[WaitingLane], wanted: &Claim) -> Vec<OpenLane> {
-        let rooms: HashMap<&Name, usize> =
-            wanted.tasks.iter().enumerate().map(|(index, room)| (&room.task, index)).collect();
+    fn open(&self, waiting: &[WaitingLane]) -> Vec<OpenLane> {
         waiting
             .iter()
-            .filter_map(|lane| Some((lane, *rooms.get(&lane.task)?)))
-            .filter(|(_, room)| self.of(*room) > 0)
-            .map(|(lane, room)| OpenLane::new(lane.id, lane.partition.clone(), room, lane.ready))
+            .filter_map(|lane| Some((lane, self.tasks[lane.task].1?)))
+            .filter(|(lane, _)| self.of(lane.task) > 0)
+            .map(|(lane, room)| OpenLane::new(lane.id, lane.partition.clone(), lane.task, room, lane.ready))
             .collect()
     }
 
-    /// How many more of a task may be taken.
-    fn of(&self, room: usize) -> usize {
-        let (slot, at_most) = self.tasks[room];
-        self.slots.get(slot).map_or(0, |&free| free.min(at_most) as usize).min(self.most)
+    /// Free slots for a room.
+    fn free(&self, room: usize) -> u32 {
+        let (slot, at_most) = self.rooms[room];
+        self.slots.get(slot).map_or(0, |&free| free.min(at_most))
     }
 
-    fn take(&mut self, room: usize) {
-        let (slot, at_most) = &mut self.tasks[room];
-        *at_most -= 1;
-        self.slots[*slot] -= 1;
+    /// How many jobs of these lanes the gates let start, as far as they were asked.
+    fn startable(&self, lanes: &[OpenLane]) -> usize {
+        let open = |lane: &OpenLane| (lane.ready as usize).min(self.tasks[lane.task].0.room() as usize);
+        lanes.iter().map(open).sum::<usize>().min(self.queue.room() as usize)
+    }
+
+    /// How many more of a task may be taken.
+    fn of(&self, task: usize) -> usize {
+        let (passage, room) = &self.tasks[task];
+        let free = room.map_or(0, |room| self.free(room));
+        (free.min(passage.room()).min(self.queue.room()) as usize).min(self.most)
+    }
+
+    fn take(&mut self, task: usize) {
         self.most -= 1;
+        let (passage, room) = &mut self.tasks[task];
+        passage.take();
+        self.queue.take();
+        if let Some(room) = *room {
+            let (slot, at_most) = &mut self.rooms[room];
+            *at_most -= 1;
+            self.slots[*slot] -= 1;
+        }
     }
 
     fn total(&self) -> usize {
         self.slots.iter().map(|&free| free as usize).sum::<usize>().min(self.most)
+    }
+
+    /// Charges all gates; answers what they say of each task now, the queue's own first.
+    fn charge(self, write: &Write<'_>) -> rusqlite::Result<Vec<Verdict>> {
+        let queue = self.queue.charge(write.connection, write.now)?;
+        let mut verdicts = Vec::with_capacity(self.tasks.len());
+        for (passage, _) in self.tasks {
+            let task = passage.charge(write.connection, write.now)?;
+            verdicts.push(if queue.starts() == 0 { queue } else { task });
+        }
+        Ok(verdicts)
     }
 }

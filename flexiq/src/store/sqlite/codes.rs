@@ -1,8 +1,11 @@
 //! How states, reasons and values are written down as numbers. Numbers in a file are for ever: only add.
 
+use std::time::Duration;
+
 use rusqlite::Row;
 
 use crate::job::{DeadReason, ScheduledReason, State, Value};
+use crate::policy::Rate;
 
 /// The number of a state: the column `state`, and the place of its counter in a [`Ledger`](super::ledger::Ledger).
 pub(super) mod state {
@@ -96,6 +99,36 @@ pub(super) fn read_value(kind: u8, bytes: Vec<u8>) -> rusqlite::Result<Value> {
 
 fn read_size(bytes: [u8; 8]) -> usize {
     usize::try_from(u64::from_le_bytes(bytes)).unwrap_or(usize::MAX)
+}
+
+/// Rates as a column keeps them: starts and milliseconds, such as `100/60000` or `10/1000 spread,100000/86400000`.
+pub(super) fn write_rates(rates: &[Rate]) -> String {
+    let written: Vec<String> = rates.iter().map(write_rate).collect();
+    written.join(",")
+}
+
+pub(super) fn write_rate(rate: &Rate) -> String {
+    let spread = if rate.spread { SPREAD } else { "" };
+    format!("{}/{}{spread}", rate.starts, rate.period.as_millis())
+}
+
+/// The rates of a text; of the empty one, none.
+pub(super) fn read_rates(text: &str) -> rusqlite::Result<Vec<Rate>> {
+    text.split(',')
+        .filter(|rate| !rate.is_empty())
+        .map(|rate| read_rate(rate).ok_or_else(|| unreadable(format!("the rate {rate:?}"))))
+        .collect()
+}
+
+const SPREAD: &str = " spread";
+
+fn read_rate(text: &str) -> Option<Rate> {
+    let (text, spread) = match text.strip_suffix(SPREAD) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (starts, ms) = text.split_once('/')?;
+    Some(Rate { starts: starts.parse().ok()?, period: Duration::from_millis(ms.parse().ok()?), spread })
 }
 
 /// A sixteen-byte id in a column.

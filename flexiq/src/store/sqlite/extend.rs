@@ -2,9 +2,11 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::declared::{forget, notice_deaths, revive};
 use super::failure::Tried;
+use super::gates::Waiting;
 use super::guard;
-use super::house::{all_queues, all_startable, keep_house, next_moment};
+use super::house::{all_queues, all_waiting, keep_house, next_moment};
 use super::prune::prune_queue;
 use super::write::Write;
 use crate::name::Name;
@@ -16,13 +18,10 @@ const MOST_PRUNED: usize = 1_000;
 /// Renews, then keeps house. `awaited` are the queues for whose next moment somebody in this process waits.
 pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tried<BeatAnswer> {
     guard::beat(write, beat.lease, beat.every)?;
-    write.connection.prepare_cached(include_str!("sql/extend_worker.sql"))?.execute(params![
-        beat.worker.as_bytes(),
-        write.now.as_millis(),
-        super::enqueue::millis(beat.lease),
-    ])?;
     let until = (write.now + beat.lease).as_millis();
-    let mut answer = BeatAnswer::default();
+    let is_unknown = !lives(write, beat.worker, until)?;
+    notice_deaths(write)?;
+    let mut answer = BeatAnswer { is_unknown, ..Default::default() };
     for (lease, lapse) in beat.leases {
         match renew(write, beat.worker, lease, lapse, until)? {
             Some(Told::Nothing) => {}
@@ -43,15 +42,31 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
     if write.ledger.hides_ready() {
         write.ledger.write(write.connection)?;
     }
-    for (lane, ..) in all_startable(write.connection)? {
+    for (lane, ..) in all_waiting(write.connection)? {
         write.news.ready.push(lane);
     }
     for name in awaited {
         if let Some(queue) = write.lanes.find_queue(write.connection, name)? {
-            write.news.moments.push((name.clone(), next_moment(write.connection, queue)?));
+            let waiting = Waiting::read(write.connection, write.lanes, write.ledger, (name, queue))?;
+            let opening = waiting.next_opening(write.connection, write.now)?;
+            let next = [next_moment(write.connection, queue)?, opening].into_iter().flatten().min();
+            write.news.moments.push((name.clone(), next));
         }
     }
     Ok(answer)
+}
+
+/// Says that a worker lives; false if it is not known.
+fn lives(write: &mut Write<'_>, worker: WorkerId, until: i64) -> rusqlite::Result<bool> {
+    let was_alive: Option<bool> = write
+        .connection
+        .prepare_cached(include_str!("sql/extend_worker.sql"))?
+        .query_row(params![worker.as_bytes(), write.now.as_millis(), until], |row| row.get(0))
+        .optional()?;
+    if was_alive == Some(false) {
+        revive(write, worker)?;
+    }
+    Ok(was_alive.is_some())
 }
 
 /// What a renewal learned of its job.
@@ -94,14 +109,18 @@ fn renew(
 }
 
 /// Forgets workers that have been silent for a day, and their last turns.
-fn forget_the_dead(write: &Write<'_>) -> rusqlite::Result<()> {
+fn forget_the_dead(write: &mut Write<'_>) -> rusqlite::Result<()> {
     const SILENT_MS: i64 = 24 * 60 * 60 * 1_000;
     let before = write.now.as_millis() - SILENT_MS;
-    let forgotten = write
+    let forgotten: Vec<[u8; 16]> = write
         .connection
-        .prepare_cached("DELETE FROM flexiq_workers WHERE beat_at < ?1")?
-        .execute([before])?;
-    if forgotten > 0 {
+        .prepare_cached("SELECT worker FROM flexiq_workers WHERE beat_at < ?1")?
+        .query_map([before], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for worker in &forgotten {
+        forget(write, worker)?;
+    }
+    if !forgotten.is_empty() {
         write
             .connection
             .prepare_cached(

@@ -1,6 +1,6 @@
 //! What other processes write to the same file: noticed within 20 ms, while someone waits for it.
 //!
-//! `PRAGMA data_version` tells that another connection has committed, not what. So all that is startable is rung for,
+//! `PRAGMA data_version` tells that another connection has committed, not what. So all that waits is looked at,
 //! each queue's next moment is read anew, and those who wait for an end or a call are looked after.
 
 use std::time::{Duration, Instant};
@@ -9,7 +9,9 @@ use rusqlite::Connection;
 
 use super::bells::Hub;
 use super::file_id::OpenedFile;
-use super::house::{all_moments, all_startable};
+use super::house::{all_moments, all_waiting};
+use super::lanes::Lanes;
+use crate::clock::Timestamp;
 
 /// How often the file is looked at while someone waits: real time, whatever clock the store has.
 const EVERY: Duration = Duration::from_millis(20);
@@ -39,7 +41,13 @@ impl Foreign {
 
     /// Looks, if someone waits and the last look is long enough ago. The first look is always taken: what lies in the
     /// file from before is news, too.
-    pub(super) fn look(&mut self, connection: &Connection, hub: &Hub) -> rusqlite::Result<()> {
+    pub(super) fn look(
+        &mut self,
+        connection: &Connection,
+        lanes: &mut Lanes,
+        hub: &Hub,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
         if self.looked.is_some() && !(hub.is_watched() && self.next_look().is_zero()) {
             return Ok(());
         }
@@ -48,8 +56,8 @@ impl Foreign {
         if self.seen == Some(version) {
             return Ok(());
         }
-        for (_, queue, task) in all_startable(connection)? {
-            hub.ring(&queue, &task);
+        for (_, queue, task) in all_waiting(connection)? {
+            hub.set_right(connection, lanes, &queue, &task, now)?;
         }
         for (queue, moment) in all_moments(connection)? {
             hub.put_in(&queue, moment);

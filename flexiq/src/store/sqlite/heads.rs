@@ -28,8 +28,10 @@ pub(super) struct Key {
 pub(super) struct OpenLane {
     pub(super) id: LaneId,
     partition: String,
-    /// The index of its task's room.
-    pub(super) room: usize,
+    /// The index of its task among the waiting ones,
+    pub(super) task: usize,
+    /// and of its task's room.
+    room: usize,
     /// Jobs that were ready when the claim began.
     pub(super) ready: i64,
     /// Of these, how many are leased now.
@@ -43,8 +45,8 @@ pub(super) struct OpenLane {
 }
 
 impl OpenLane {
-    pub(super) fn new(id: LaneId, partition: String, room: usize, ready: i64) -> Self {
-        Self { id, partition, room, ready, leased: 0, chunk: 1, next: VecDeque::new(), taken: 0 }
+    pub(super) fn new(id: LaneId, partition: String, task: usize, room: usize, ready: i64) -> Self {
+        Self { id, partition, task, room, ready, leased: 0, chunk: 1, next: VecDeque::new(), taken: 0 }
     }
 
     /// The place of its next job, if there is one.

@@ -184,9 +184,9 @@ pub(super) fn all_queues(connection: &Connection) -> rusqlite::Result<Vec<(Queue
 }
 
 /// One lane, queue and task for each task that has something ready in a queue.
-pub(super) fn all_startable(connection: &Connection) -> rusqlite::Result<Vec<(LaneId, Name, Name)>> {
+pub(super) fn all_waiting(connection: &Connection) -> rusqlite::Result<Vec<(LaneId, Name, Name)>> {
     connection
-        .prepare_cached(include_str!("sql/house_startable.sql"))?
+        .prepare_cached(include_str!("sql/house_waiting.sql"))?
         .query_map([], |row| {
             let queue = read_name("queue", row.get_ref(1)?.as_str()?)?;
             Ok((row.get(0)?, queue, read_name("task", row.get_ref(2)?.as_str()?)?))

@@ -98,7 +98,11 @@ impl Lanes {
                 connection
                     .prepare_cached("INSERT INTO flexiq_lanes (queue, task, partition) VALUES (?1, ?2, ?3)")?
                     .execute(params![queue.1, &**task, partition])?;
-                connection.last_insert_rowid()
+                let lane = connection.last_insert_rowid();
+                connection
+                    .prepare_cached("INSERT OR IGNORE INTO flexiq_holders (queue, task) VALUES (?1, ?2)")?
+                    .execute(params![queue.1, &**task])?;
+                lane
             }
         };
         self.remember(

@@ -9,7 +9,7 @@ use super::lanes::{LaneId, QueueId};
 
 const STATES: usize = 7;
 
-/// What the open transaction has moved and not yet written to `flexiq_lanes` and `flexiq_queues`.
+/// What the open transaction has moved and not yet written to `flexiq_lanes`, `flexiq_holders` and `flexiq_queues`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     moved: HashMap<LaneId, Moved>,
@@ -43,6 +43,24 @@ impl Ledger {
         self.moved.values().any(|moved| moved.by_state[usize::from(state::READY)] != 0)
     }
 
+    /// Leases of each lane of a queue that are not written down yet: more, or fewer.
+    pub(super) fn running(&self, queue: QueueId) -> impl Iterator<Item = (LaneId, i64)> {
+        let moved = self.moved.iter().filter(move |(_, moved)| moved.queue == queue);
+        moved
+            .map(|(lane, moved)| (*lane, moved.by_state[usize::from(state::RUNNING)]))
+            .filter(|(_, leases)| *leases != 0)
+    }
+
+    /// Pending jobs of a queue that are not written down yet: more, or fewer.
+    pub(super) fn pending(&self, queue: QueueId) -> i64 {
+        let moved = self.moved.values().filter(|moved| moved.queue == queue);
+        moved
+            .map(|Moved { by_state, .. }| {
+                by_state[usize::from(state::SCHEDULED)] + by_state[usize::from(state::READY)]
+            })
+            .sum()
+    }
+
     /// Writes down what has moved.
     pub(super) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let mut queues: HashMap<QueueId, [i64; STATES]> = HashMap::new();
@@ -58,16 +76,24 @@ impl Ledger {
                     .prepare_cached(include_str!("sql/lane_moved_ready.sql"))?
                     .execute(params![lane, scheduled, ready, running, succeeded, dead, cancelled, expired])?;
             }
+            if running != 0 {
+                connection
+                    .prepare_cached(include_str!("sql/holders_moved.sql"))?
+                    .execute(params![lane, running])?;
+            }
             let total = queues.entry(queue).or_default();
             for (sum, moved) in total.iter_mut().zip(by_state) {
                 *sum += moved;
             }
         }
-        for (queue, [.., succeeded, dead, cancelled, expired]) in queues {
-            if [succeeded, dead, cancelled, expired] != [0; 4] {
+        for (queue, total) in queues {
+            let [scheduled, ready, running, succeeded, dead, cancelled, expired] = total;
+            let moved = [scheduled + ready, running, succeeded, dead, cancelled, expired];
+            if moved != [0; 6] {
+                let [pending, running, succeeded, dead, cancelled, expired] = moved;
                 connection
                     .prepare_cached(include_str!("sql/queue_moved.sql"))?
-                    .execute(params![queue, succeeded, dead, cancelled, expired])?;
+                    .execute(params![queue, pending, running, succeeded, dead, cancelled, expired])?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ mod called;
 mod cancel;
 mod claim;
 mod codes;
+mod declared;
 mod ended;
 mod enqueue;
 mod extend;
@@ -16,11 +17,13 @@ mod failure;
 mod file_id;
 mod finish;
 mod foreign;
+mod gates;
 mod guard;
 mod heads;
 mod house;
 mod lanes;
 mod ledger;
+mod limits;
 mod open;
 mod options;
 mod prune;
@@ -29,6 +32,7 @@ mod reader;
 mod register;
 mod retention;
 mod retry;
+mod starts;
 mod ticket;
 mod turn;
 mod wait;
@@ -267,15 +271,12 @@ impl Store for SqliteStore {
         self.write(Priority::Normal, move |write| retry::delete(write, id))
     }
 
-    fn limit(&self, scope: Scope, _change: Change) -> Step<'_, ()> {
-        let (Scope::Queue(name) | Scope::Task(name)) = scope;
-        Box::pin(async move {
-            Err(Error::NotBuilt { task: name.to_string(), argument: "a limit set at runtime".into() })
-        })
+    fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {
+        self.write(Priority::Normal, move |write| limits::limit(write, &scope, &change))
     }
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
-        Box::pin(async { Ok(Vec::new()) })
+        self.read(limits::limits)
     }
 
     fn counts(&self) -> Step<'_, Counts> {

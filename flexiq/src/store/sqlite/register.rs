@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::enqueue::millis;
+use super::declared::{declare, forget};
 use super::failure::Tried;
 use super::guard;
 use super::write::Write;
@@ -15,7 +15,7 @@ pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
         hello.worker.as_bytes(),
         hello.label,
         write.now.as_millis(),
-        millis(hello.lease),
+        (write.now + hello.lease).as_millis(),
     ])?;
     for (queue, _) in &hello.queues {
         write.lanes.queue(write.connection, queue)?;
@@ -28,14 +28,13 @@ pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
             )?
             .execute(params![&**task, &**queue, json])?;
     }
-    Ok(())
+    Ok(declare(write, hello)?)
 }
 
 pub(super) fn retire(write: &mut Write<'_>, worker: WorkerId) -> Tried<()> {
-    for forget in
-        ["DELETE FROM flexiq_workers WHERE worker = ?1", "DELETE FROM flexiq_turns WHERE worker = ?1"]
-    {
-        write.connection.prepare_cached(forget)?.execute([worker.as_bytes()])?;
-    }
-    Ok(())
+    write
+        .connection
+        .prepare_cached("DELETE FROM flexiq_turns WHERE worker = ?1")?
+        .execute([worker.as_bytes()])?;
+    Ok(forget(write, worker.as_bytes())?)
 }

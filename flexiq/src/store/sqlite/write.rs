@@ -35,6 +35,7 @@ impl Write<'_> {
         self.ledger.leaves(queue, lane, from);
         self.ledger.enters(queue, lane, to);
         self.notices(lane, to);
+        self.frees(lane, from);
     }
 
     /// A job has ended.
@@ -42,6 +43,14 @@ impl Write<'_> {
         self.ledger.leaves(queue, lane, from);
         self.ledger.enters(queue, lane, to);
         self.news.ended.push(JobId::from_bytes(job));
+        self.frees(lane, from);
+    }
+
+    /// A lease has ended: a cap may have room now.
+    fn frees(&mut self, lane: LaneId, from: u8) {
+        if from == state::RUNNING && self.news.freed.last() != Some(&lane) {
+            self.news.freed.push(lane);
+        }
     }
 
     fn notices(&mut self, lane: LaneId, state: u8) {

@@ -275,7 +275,7 @@ impl Office {
     /// Rings for what another process has made startable.
     fn look_abroad(&mut self) {
         if let Some(foreign) = &mut self.foreign
-            && let Err(error) = foreign.look(&self.connection, &self.hub)
+            && let Err(error) = foreign.look(&self.connection, &mut self.lanes, &self.hub, self.clock.now())
             && !is_busy(&error)
         {
             tracing::warn!(store = %self.place, %error, "cannot see what other processes store");
@@ -375,8 +375,9 @@ impl Office {
 
     /// Tells those who wait what has been committed.
     fn tell(&mut self, tick: u64, all_news: Vec<News>) {
+        let now = self.clock.now();
         for news in all_news {
-            if let Err(error) = self.hub.tell(tick, news, &self.connection, &mut self.lanes) {
+            if let Err(error) = self.hub.tell(tick, news, now, &self.connection, &mut self.lanes) {
                 // Whoever waits is woken by the next beat instead.
                 tracing::warn!(store = %self.place, %error, "cannot ring for what was stored");
             }

@@ -1,5 +1,5 @@
-INSERT INTO flexiq_workers (worker, label, beat_at, lease_ms)
-VALUES (?1, '', ?2, ?3)
-ON CONFLICT (worker) DO UPDATE
-SET beat_at = excluded.beat_at,
-    lease_ms = excluded.lease_ms
+UPDATE flexiq_workers
+SET beat_at = ?2,
+    until = ?3
+WHERE worker = ?1
+RETURNING is_alive

@@ -1,6 +1,8 @@
 UPDATE flexiq_queues
-SET succeeded = succeeded + ?2,
-    dead      = dead + ?3,
-    cancelled = cancelled + ?4,
-    expired   = expired + ?5
+SET pending   = pending + ?2,
+    running   = running + ?3,
+    succeeded = succeeded + ?4,
+    dead      = dead + ?5,
+    cancelled = cancelled + ?6,
+    expired   = expired + ?7
 WHERE queue = ?1

@@ -5,10 +5,12 @@ CREATE TABLE flexiq_meta (
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- What each queue holds, by state, so that retention needs no counting.
+-- What each queue holds, so that retention, admission and a cap need no counting.
 CREATE TABLE flexiq_queues (
     queue     INTEGER PRIMARY KEY,
     name      TEXT    NOT NULL UNIQUE,
+    pending   INTEGER NOT NULL DEFAULT 0, -- scheduled or ready
+    running   INTEGER NOT NULL DEFAULT 0,
     succeeded INTEGER NOT NULL DEFAULT 0,
     dead      INTEGER NOT NULL DEFAULT 0,
     cancelled INTEGER NOT NULL DEFAULT 0,
@@ -33,6 +35,62 @@ CREATE TABLE flexiq_lanes (
 
 -- A claim looks only at lanes where something waits.
 CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0;
+
+-- The leases of each task in a queue, capped or not: a cap that is set later counts what runs already.
+CREATE TABLE flexiq_holders (
+    queue   INTEGER NOT NULL,
+    task    TEXT    NOT NULL,
+    running INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, task)
+) WITHOUT ROWID;
+
+-- What holds for each queue and task that has a limit or a pause. What was set stands above what is declared.
+-- Rates are text, see codes.rs; set_rates may be empty, which is no rate whatever is declared.
+CREATE TABLE flexiq_limits (
+    scope                   INTEGER NOT NULL, -- 0 queue, 1 task
+    name                    TEXT    NOT NULL,
+    declared_max_concurrent INTEGER,
+    declared_rates          TEXT,
+    declared_max_pending    INTEGER,
+    set_max_concurrent      INTEGER,
+    set_rates               TEXT,
+    set_max_pending         INTEGER,
+    is_paused               INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, name)
+) WITHOUT ROWID;
+
+-- What each worker declares, also that it declares no limit. The youngest living worker's holds.
+CREATE TABLE flexiq_declarations (
+    scope          INTEGER NOT NULL,
+    name           TEXT    NOT NULL,
+    worker         BLOB    NOT NULL,
+    max_concurrent INTEGER,
+    rates          TEXT,
+    max_pending    INTEGER,
+    PRIMARY KEY (scope, name, worker)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_declarations_of_worker ON flexiq_declarations (worker);
+
+-- The log of starts of each gate with a rate, one row for all that started together. The task is empty for the gate of
+-- the queue. Numbered from the first start of each row, so that the nth newest is one lookup.
+CREATE TABLE flexiq_starts (
+    queue  INTEGER NOT NULL,
+    task   TEXT    NOT NULL,
+    number INTEGER NOT NULL,
+    starts INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    PRIMARY KEY (queue, task, number)
+) WITHOUT ROWID;
+
+-- Where each spread rate stands, in microseconds.
+CREATE TABLE flexiq_paces (
+    queue INTEGER NOT NULL,
+    task  TEXT    NOT NULL,
+    rate  TEXT    NOT NULL,
+    pace  INTEGER NOT NULL,
+    PRIMARY KEY (queue, task, rate)
+) WITHOUT ROWID;
 
 -- Without a rowid: the id is the only key that anyone asks by, and the indexes below end with it anyway.
 -- Small bodies lie in the row, large ones in flexiq_bodies, so that a transition never rewrites them.
@@ -84,9 +142,13 @@ CREATE TABLE flexiq_bodies (
 CREATE TABLE flexiq_workers (
     worker   BLOB    NOT NULL PRIMARY KEY,
     label    TEXT    NOT NULL,
+    born     INTEGER NOT NULL, -- the place in the order of registering: the largest is the youngest
     beat_at  INTEGER NOT NULL,
-    lease_ms INTEGER NOT NULL
+    until    INTEGER NOT NULL, -- without another beat its declarations hold until then
+    is_alive INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
+
+CREATE INDEX flexiq_workers_alive ON flexiq_workers (until) WHERE is_alive = 1;
 
 -- The newest turn of each worker in each queue, so that the same number again answers the same.
 CREATE TABLE flexiq_turns (

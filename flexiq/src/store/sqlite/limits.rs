@@ -1,0 +1,113 @@
+//! limit and limits: what is set at runtime for a task or a queue, and what holds.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::codes::{read_rates, unreadable, write_rates};
+use super::failure::Tried;
+use super::gates::scope;
+use super::lanes::{LaneId, read_name};
+use super::write::Write;
+use crate::name::Name;
+use crate::policy::Rate;
+use crate::store::types::{Change, Limits, Overrides, Scope, Standing};
+
+/// Changes what is set, and has those rung for that may start now.
+pub(super) fn limit(write: &mut Write<'_>, of: &Scope, change: &Change) -> Tried<()> {
+    let (scope, name) = match of {
+        Scope::Queue(queue) => (scope::QUEUE, queue),
+        Scope::Task(task) => (scope::TASK, task),
+    };
+    write
+        .connection
+        .prepare_cached("INSERT OR IGNORE INTO flexiq_limits (scope, name) VALUES (?1, ?2)")?
+        .execute(params![scope, &**name])?;
+    let set = |sql: &str, value: &dyn rusqlite::ToSql| {
+        write.connection.prepare_cached(sql)?.execute(params![scope, &**name, value])
+    };
+    match change {
+        Change::MaxConcurrent(jobs) => {
+            set("UPDATE flexiq_limits SET set_max_concurrent = ?3 WHERE scope = ?1 AND name = ?2", jobs)?
+        }
+        Change::Rates(rates) => set(
+            "UPDATE flexiq_limits SET set_rates = ?3 WHERE scope = ?1 AND name = ?2",
+            &rates.as_deref().map(write_rates),
+        )?,
+        Change::MaxPending(jobs) => set(
+            "UPDATE flexiq_limits SET set_max_pending = ?3 WHERE scope = ?1 AND name = ?2",
+            &jobs.map(|jobs| i64::try_from(jobs).unwrap_or(i64::MAX)),
+        )?,
+        Change::Paused(is_paused) => {
+            set("UPDATE flexiq_limits SET is_paused = ?3 WHERE scope = ?1 AND name = ?2", is_paused)?
+        }
+    };
+    forget_empty(write, scope, name)?;
+    Ok(ring_for(write, scope, name)?)
+}
+
+/// Forgets a row that says nothing any more.
+pub(super) fn forget_empty(write: &Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
+    write
+        .connection
+        .prepare_cached(include_str!("sql/limits_forget_empty.sql"))?
+        .execute(params![scope, name])
+        .map(drop)
+}
+
+/// Has the bells set right of all that waits behind a gate that has changed.
+pub(super) fn ring_for(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
+    if write.ledger.hides_ready() {
+        write.ledger.write(write.connection)?;
+    }
+    let lanes: Vec<LaneId> = write
+        .connection
+        .prepare_cached(include_str!("sql/limits_lanes.sql"))?
+        .query_map(params![scope, name], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    write.news.changed.extend(lanes);
+    Ok(())
+}
+
+/// The `max_pending` that was set for a queue.
+pub(super) fn set_max_pending(connection: &Connection, queue: &Name) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT set_max_pending FROM flexiq_limits WHERE scope = ?1 AND name = ?2")?
+        .query_row(params![scope::QUEUE, &**queue], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+/// All that has a limit or a pause, sorted by scope.
+pub(super) fn limits(connection: &Connection) -> rusqlite::Result<Vec<Standing>> {
+    connection.prepare_cached(include_str!("sql/limits_read.sql"))?.query_map([], read_standing)?.collect()
+}
+
+fn read_standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
+    let name = row.get_ref(1)?.as_str()?;
+    let scope = match row.get(0)? {
+        scope::QUEUE => Scope::Queue(read_name("queue", name)?),
+        scope::TASK => Scope::Task(read_name("task", name)?),
+        other => return Err(unreadable(format!("limits of scope {other}"))),
+    };
+    let max_pending = |column| {
+        row.get::<_, Option<i64>>(column).map(|jobs| jobs.map(|jobs| u64::try_from(jobs).unwrap_or(0)))
+    };
+    Ok(Standing {
+        scope,
+        declared: Limits {
+            max_concurrent: row.get(2)?,
+            rates: rates(row, 3)?.unwrap_or_default(),
+            max_pending: max_pending(4)?,
+        },
+        overrides: Overrides {
+            max_concurrent: row.get(5)?,
+            rates: rates(row, 6)?,
+            max_pending: max_pending(7)?,
+        },
+        is_paused: row.get(8)?,
+    })
+}
+
+/// Rates of a column; `None` for null.
+pub(super) fn rates(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<Rate>>> {
+    row.get_ref(column)?.as_str_or_null()?.map(read_rates).transpose()
+}

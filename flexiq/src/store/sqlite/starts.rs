@@ -1,0 +1,109 @@
+//! The log of a gate's starts: what its rates are decided by.
+//!
+//! One row for all that started together. Its moments never go back, also when the clock is stepped: a rate is exact in
+//! the time of its log.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::codes::write_rate;
+use super::lanes::QueueId;
+use crate::clock::Timestamp;
+use crate::policy::{Log, Pace, Rate, longest};
+
+/// An addition prunes at most this many rows that no rate counts any more.
+const MOST_PRUNED: i64 = 1_000;
+
+/// The log of one gate, as it stood when it was opened.
+pub(super) struct Starts<'a> {
+    connection: &'a Connection,
+    queue: QueueId,
+    /// Empty for the gate of the whole queue.
+    task: &'a str,
+    newest: Option<Newest>,
+}
+
+/// The newest row.
+struct Newest {
+    number: i64,
+    starts: i64,
+    at: Timestamp,
+}
+
+impl<'a> Starts<'a> {
+    pub(super) fn open(connection: &'a Connection, queue: QueueId, task: &'a str) -> rusqlite::Result<Self> {
+        let newest = connection
+            .prepare_cached(include_str!("sql/starts_newest.sql"))?
+            .query_row(params![queue, task], |row| {
+                let at = Timestamp::from_millis(row.get(2)?);
+                Ok(Newest { number: row.get(0)?, starts: row.get(1)?, at })
+            })
+            .optional()?;
+        Ok(Self { connection, queue, task, newest })
+    }
+
+    /// An empty log, for a gate without rates, which does not ask.
+    pub(super) fn unasked(connection: &'a Connection) -> Self {
+        Self { connection, queue: 0, task: "", newest: None }
+    }
+
+    /// The moment of a start now: never before the last.
+    pub(super) fn moment(&self, now: Timestamp) -> Timestamp {
+        self.newest.as_ref().map_or(now, |newest| now.max(newest.at))
+    }
+
+    /// Logs starts, and forgets what has left every window.
+    pub(super) fn add(mut self, starts: u32, now: Timestamp, rates: &[Rate]) -> rusqlite::Result<()> {
+        let at = self.moment(now);
+        for rate in rates.iter().filter(|rate| rate.spread) {
+            let pace = rate.after(starts, at, self.pace(rate)?);
+            self.connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO flexiq_paces (queue, task, rate, pace) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![self.queue, self.task, write_rate(rate), pace.0])?;
+        }
+        let next = self.newest.as_ref().map_or(1, |newest| newest.number + newest.starts);
+        self.connection.prepare_cached(include_str!("sql/starts_add.sql"))?.execute(params![
+            self.queue,
+            self.task,
+            next,
+            starts,
+            at.as_millis()
+        ])?;
+        self.connection.prepare_cached(include_str!("sql/starts_prune.sql"))?.execute(params![
+            self.queue,
+            self.task,
+            (at - longest(rates)).as_millis(),
+            MOST_PRUNED,
+        ])?;
+        Ok(())
+    }
+}
+
+impl Log for Starts<'_> {
+    type Error = rusqlite::Error;
+
+    fn nth_newest(&mut self, n: u32) -> rusqlite::Result<Option<Timestamp>> {
+        let Some(newest) = &self.newest else { return Ok(None) };
+        let number = newest.number + newest.starts - i64::from(n);
+        if number >= newest.number {
+            return Ok(Some(newest.at));
+        }
+        self.connection
+            .prepare_cached(include_str!("sql/starts_nth.sql"))?
+            .query_row(params![self.queue, self.task, number], |row| row.get(0))
+            .optional()
+            .map(|at| at.map(Timestamp::from_millis))
+    }
+
+    fn pace(&mut self, rate: &Rate) -> rusqlite::Result<Pace> {
+        let kept: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND task = ?2 AND rate = ?3")?
+            .query_row(params![self.queue, self.task, write_rate(rate)], |row| row.get(0))
+            .optional()?;
+        // A rate that was not in force at the last start is spaced from it all the same.
+        let since_last = self.newest.as_ref().map(|newest| rate.after(1, newest.at, Pace::default()).0);
+        Ok(Pace(kept.max(since_last).unwrap_or_default()))
+    }
+}
