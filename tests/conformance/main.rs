@@ -2,6 +2,7 @@
 //!
 //! Tests speak to the `Store` trait and move its clock by hand. A new verb or rule starts here.
 
+mod admission;
 mod cancel;
 mod caps;
 mod claim;

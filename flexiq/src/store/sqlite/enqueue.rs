@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use super::codes::{scheduled_code, state};
 use super::failure::Tried;
 use super::lanes::QueueId;
+use super::limits::set_max_pending;
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::error::Error;
@@ -21,7 +22,58 @@ pub(super) const VALUE: u8 = 1;
 
 pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enqueued>> {
     let queue = write.lanes.queue(write.connection, &batch.queue)?;
-    batch.jobs.iter().map(|job| enqueue_one(write, &batch.queue, queue, job)).collect()
+    let mut admission = Admission::read(write, batch, queue)?;
+    let mut answers = Vec::with_capacity(batch.jobs.len());
+    for job in &batch.jobs {
+        let answer = enqueue_one(write, &batch.queue, queue, job)?;
+        if !answer.is_duplicate {
+            admission.admit(&batch.queue)?;
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
+}
+
+/// How many new jobs a queue still takes in. Those that are refused undo their whole batch.
+struct Admission {
+    /// Without `max_pending` there is no bound, and nothing was counted.
+    bound: Option<Bound>,
+}
+
+struct Bound {
+    max_pending: i64,
+    /// Before this batch.
+    pending: i64,
+    new: i64,
+}
+
+impl Admission {
+    fn read(write: &Write<'_>, batch: &Enqueue, queue: QueueId) -> rusqlite::Result<Self> {
+        let declared = batch.max_pending.map(|jobs| i64::try_from(jobs).unwrap_or(i64::MAX));
+        let set = set_max_pending(write.connection, &batch.queue)?;
+        let Some(max_pending) = set.or(declared) else { return Ok(Self { bound: None }) };
+        let written: i64 = write
+            .connection
+            .prepare_cached("SELECT pending FROM flexiq_queues WHERE queue = ?1")?
+            .query_row([queue], |row| row.get(0))?;
+        let pending = written + write.ledger.pending(queue);
+        Ok(Self { bound: Some(Bound { max_pending, pending, new: 0 }) })
+    }
+
+    /// Admits one that is new.
+    fn admit(&mut self, queue: &Name) -> Result<(), Error> {
+        let Some(Bound { max_pending, pending, new }) = &mut self.bound else { return Ok(()) };
+        *new += 1;
+        if *pending + *new <= *max_pending {
+            return Ok(());
+        }
+        let count = |jobs: i64| u64::try_from(jobs).unwrap_or(0);
+        Err(Error::QueueFull {
+            queue: queue.to_string(),
+            max_pending: count(*max_pending),
+            pending: count(*pending),
+        })
+    }
 }
 
 fn enqueue_one(write: &mut Write<'_>, queue: &Name, queue_id: QueueId, job: &NewJob) -> Tried<Enqueued> {
