@@ -89,8 +89,6 @@ fn every_argument_reaches_the_definition() {
     assert_eq!(
         task.not_built(),
         [
-            "max_concurrent",
-            "rate_limit",
             "partition_by",
             "max_concurrent_per_partition",
             "rate_limit_per_partition",

@@ -18,8 +18,8 @@ async fn publish(#[state] _renderer: Renderer) {}
 #[flexiq::task(queue = "emails")]
 async fn send() {}
 
-#[flexiq::task(max_concurrent = 2)]
-async fn capped() {}
+#[flexiq::task(unique = "args")]
+async fn once() {}
 
 mod elsewhere {
     #[flexiq::task(name = "send")]
@@ -50,11 +50,9 @@ async fn missing_states_are_named_all_at_once_with_what_was_given() {
 #[tokio::test]
 async fn an_argument_whose_engine_is_not_built_is_refused_by_worker_and_enqueue() {
     let (queue, _clock) = queue().await;
-    for error in
-        [refused(&queue, [task_capped()]).await, enqueue_capped(&queue).await.expect_err("not built")]
-    {
+    for error in [refused(&queue, [task_once()]).await, enqueue_once(&queue).await.expect_err("not built")] {
         let Error::NotBuilt { task, argument } = &error else { panic!("{error}") };
-        assert_eq!((task.as_str(), argument.as_str()), ("capped", "max_concurrent"));
+        assert_eq!((task.as_str(), argument.as_str()), ("once", "unique"));
     }
     assert!(queue.counts().await.expect("counted").is_empty(), "nothing was stored");
 }

@@ -70,8 +70,6 @@ impl TaskDefinition {
         let partition = self.partition.as_ref();
         let all_arguments = self.unique.is_some_and(|unique| unique.key.is_none());
         [
-            ("max_concurrent", self.max_concurrent.is_some()),
-            ("rate_limit", !self.rates.is_empty()),
             ("partition_by", partition.is_some()),
             ("max_concurrent_per_partition", partition.is_some_and(|each| each.max_concurrent.is_some())),
             ("rate_limit_per_partition", partition.is_some_and(|each| !each.rates.is_empty())),
