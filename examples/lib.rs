@@ -14,6 +14,7 @@ mod pages {
     page!(Readme, "../README.md");
     page!(Enqueueing, "../book/src/enqueueing.md");
     page!(Endings, "../book/src/endings.md");
+    page!(Knobs, "../book/src/knobs.md");
     page!(Introduction, "../book/src/introduction.md");
     page!(Sqlite, "../book/src/sqlite.md");
     page!(Tasks, "../book/src/tasks.md");
