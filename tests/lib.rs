@@ -1,7 +1,8 @@
 //! What the suites of this folder share: a queue on a clock that the test moves, a journal that tasks write and tests
-//! read, and a store that can be watched and disturbed.
+//! read, a store that can be watched and disturbed, and the ledger of the fault tests.
 
 mod journal;
+pub mod ledger;
 mod spy;
 
 use std::future::Future;
