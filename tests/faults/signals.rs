@@ -5,25 +5,11 @@ use std::time::{Duration, Instant};
 use flexiq::{DeadReason, JobHandle, Queue, State};
 use serde_json::{Value, json};
 
+use crate::place::Place;
 use crate::process::Process;
 
 const LEASE: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
-
-/// A file for a store, in a folder that is removed at the end.
-struct Place {
-    folder: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder for the test") }
-    }
-
-    fn url(&self) -> String {
-        format!("sqlite://{}", self.folder.path().join("jobs.db").display())
-    }
-}
 
 /// A worker that has told its tasks to the store, and a queue beside it.
 fn first_worker(place: &Place) -> (Process, Queue) {

@@ -1,0 +1,67 @@
+//! A queue that takes so many and no more, pressed by many producers.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use flexiq::{Queue, TaskCounts};
+use flexiq_tests::ledger::check;
+use flexiq_tests::ledger::{Answer, History};
+
+use crate::dose::dose;
+use crate::place::Place;
+use crate::process::Process;
+use crate::store_log::StoreLog;
+
+const MAX_PENDING: usize = 1_000;
+/// By each of eight threads of two processes.
+const JOBS: usize = 1_500;
+
+#[test]
+fn no_producer_of_many_passes_max_pending_by_one() {
+    let place = Place::new();
+    let queue = Queue::open(place.url()).blocking().expect("it opens");
+    let log = StoreLog::keep(&place.file());
+    let worker = Process::crew("work", &place.url(), &place.ledger().join("worker"), &["narrow"]);
+    let (pending, jobs) = (MAX_PENDING.to_string(), (JOBS * dose()).to_string());
+    let mut producers = ["first", "second"]
+        .map(|name| Process::crew("press", &place.url(), &place.ledger().join(name), &[&pending, &jobs]));
+
+    let is_over = AtomicBool::new(false);
+    let sampled = thread::scope(|scope| {
+        let sampled = scope.spawn(|| sample(&queue, &is_over));
+        for producer in &mut producers {
+            let (status, _) = producer.wait();
+            assert!(status.success(), "{status}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        sampled.join().expect("it samples")
+    });
+    worker.kill();
+
+    let history = History::read(&place.ledger()).expect("the ledgers can be read");
+    let told = log.read();
+    let refused = history.calls.iter().filter(|call| call.answer == Answer::Refused).count();
+    let most = check::cap("pending", MAX_PENDING, told.pending.iter().copied())
+        .and_then(|most| check::calls(&history.calls, told.stored.iter().map(|(job, _)| *job)).map(|_| most))
+        .unwrap_or_else(|found| panic!("{found}"));
+    assert!(sampled <= MAX_PENDING as u64, "{sampled} were seen pending");
+    assert!(refused > 0, "the queue was never full: {most} at most");
+    assert_eq!(history.stored().count(), told.stored.len());
+    println!(
+        "full queue: {} calls, {refused} refused; {} jobs stored; at most {most} pending, {sampled} as sampled",
+        history.calls.len(),
+        told.stored.len(),
+    );
+}
+
+/// The most pending jobs that were seen.
+fn sample(queue: &Queue, is_over: &AtomicBool) -> u64 {
+    let mut most = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let counts = queue.counts().blocking().expect("the store answers");
+        most = most.max(counts.iter().map(TaskCounts::pending).sum());
+        thread::sleep(Duration::from_millis(2));
+    }
+    most
+}
