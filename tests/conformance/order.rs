@@ -1,8 +1,8 @@
 //! order: priority first, then age, then id, across the tasks and partitions of a queue.
 
-use flexiq::JobId;
 use flexiq::internals::NewJob;
 use flexiq::internals::{Due, Transition};
+use flexiq::{DeadReason, JobId, State};
 
 use crate::harness::*;
 
@@ -43,6 +43,38 @@ for_every_store! {
         jobs.reverse();
         bench.enqueue_many("q", jobs).await;
         assert_eq!(ids(&bench.claim(bench.living, &["a", "b"], 100).await), expected);
+    }
+
+    async fn one_claim_takes_from_many_tasks_in_order_and_leases_each_job_once(bench: Bench) {
+        let tasks: Vec<String> = (0..70).map(|number| format!("task-{number:02}")).collect();
+        let names: Vec<&str> = tasks.iter().map(String::as_str).collect();
+        let mut expected = Vec::new();
+        for round in 0..2 {
+            for name in &names[round..] {
+                expected.push(bench.enqueue(job(name)).await);
+                bench.hands.advance(millis(1));
+            }
+        }
+        let mut wanted = claim(&names, 100);
+        for (number, room) in wanted.tasks.iter_mut().enumerate() {
+            room.max_losses = number as u32 % 2;
+        }
+        let claimed = bench.turn(bench.living, vec![], Some(wanted)).await.claimed;
+        assert_eq!(ids(&claimed), expected[..100]);
+        assert!(claimed.iter().all(|claimed| claimed.lease.run == 1));
+        for (number, id) in expected.into_iter().enumerate() {
+            let job = bench.job(id).await;
+            let state = if number < 100 { State::Running } else { State::Ready };
+            assert_eq!((job.state, job.runs), (state, u32::from(number < 100)), "{number}");
+        }
+        // Their worker dies: each lease has the losses that its own task forgives.
+        let dead = claimed.iter().filter(|claimed| claimed.task.as_bytes()[6] % 2 == 0).count();
+        bench.pass(LEASE * 3).await;
+        let mut found = 0;
+        for claimed in &claimed {
+            found += usize::from(bench.state(claimed.lease.job).await == State::Dead(DeadReason::Losses));
+        }
+        assert_eq!(found, dead);
     }
 
     async fn a_full_task_is_passed_over_and_the_others_keep_their_order(bench: Bench) {

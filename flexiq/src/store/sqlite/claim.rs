@@ -12,7 +12,7 @@ use super::codes::state;
 use super::declared::notice_deaths;
 use super::failure::Tried;
 use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask};
-use super::heads::{Key, OpenLane};
+use super::heads::{Key, OpenLane, lease_single_heads};
 use super::house::{keep_house, next_moment};
 use super::lanes::QueueId;
 use super::write::Write;
@@ -50,6 +50,7 @@ pub(super) fn claim(
     // While others wait, a burst is shared with them: what is left wakes the next.
     rooms.most = rooms.startable(&lanes).div_ceil(waiting_workers + 1);
     let (claimed, is_bounded) = take(write, worker, &wanted, &mut rooms, &mut lanes)?;
+    lease_single_heads(write, worker, &wanted, &mut lanes)?;
     for lane in &mut lanes {
         lane.lease(write, worker, &wanted)?;
         tasks[lane.task].ready -= lane.leased;
@@ -89,8 +90,9 @@ fn take(
     rooms: &mut Rooms,
     lanes: &mut [OpenLane],
 ) -> Tried<(Vec<Claimed>, bool)> {
-    // As many of each lane as if all took part alike: with one lane that is all of it, with many little is read in vain.
-    let share = rooms.total().min(MOST_JOBS).div_ceil(lanes.len().max(1));
+    // As many of each lane as if all took part alike, and the head that is left then: with one lane that is all of it,
+    // with many little is read in vain, and no lane is read twice.
+    let share = rooms.total().min(MOST_JOBS).div_ceil(lanes.len().max(1)) + 1;
     let mut heads: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(lanes.len());
     for (index, lane) in lanes.iter_mut().enumerate() {
         // One more, so that the place of the next is known when they are taken.

@@ -1,7 +1,8 @@
 //! The head of a lane, as a claim sees it: the next jobs in their order, read in chunks and leased together.
 //!
 //! A claim takes a lane from its front, so what it has taken is always the first so many of what is ready: one
-//! statement leases them, and a row costs a third of what it costs with a statement of its own.
+//! statement leases them, and a row costs a third of what it costs with a statement of its own. Where many lanes give
+//! one job each, one statement leases those of many lanes.
 
 use std::collections::VecDeque;
 
@@ -15,6 +16,9 @@ use crate::clock::Timestamp;
 use crate::job::JobId;
 use crate::name::Name;
 use crate::store::types::{Claim, Claimed, LeaseId, Outset, Payload, WorkerId};
+
+/// Lanes that are leased from in one statement: the ids in `claim_lease_heads.sql`.
+const TOGETHER: usize = 20;
 
 /// The place of a job among all that may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,13 +44,16 @@ pub(super) struct OpenLane {
     pub(super) chunk: usize,
     /// Read, and neither taken nor leased.
     next: VecDeque<(Key, Claimed)>,
-    /// Taken, and not leased yet.
+    /// Taken, and not leased yet,
     taken: i64,
+    /// and the last of these.
+    last: [u8; 16],
 }
 
 impl OpenLane {
     pub(super) fn new(id: LaneId, partition: String, task: usize, room: usize, ready: i64) -> Self {
-        Self { id, partition, task, room, ready, leased: 0, chunk: 1, next: VecDeque::new(), taken: 0 }
+        let next = VecDeque::new();
+        Self { id, partition, task, room, ready, leased: 0, chunk: 1, next, taken: 0, last: [0; 16] }
     }
 
     /// The place of its next job, if there is one.
@@ -66,8 +73,9 @@ impl OpenLane {
 
     /// Takes the next job, with its payload. It is leased at the end.
     pub(super) fn take(&mut self, write: &mut Write<'_>) -> rusqlite::Result<Option<Claimed>> {
-        let Some((_, mut job)) = self.next.pop_front() else { return Ok(None) };
+        let Some((key, mut job)) = self.next.pop_front() else { return Ok(None) };
         self.taken += 1;
+        self.last = key.id;
         fill_payload(write, &mut job)?;
         write.lanes.expect_finish(job.lease.job, self.id);
         Ok(Some(job))
@@ -106,6 +114,11 @@ impl OpenLane {
                 (write.now + wanted.lease).as_millis(),
                 wanted.tasks[self.room].max_losses,
             ])?;
+        self.leased(leased)
+    }
+
+    /// So many of what was taken are leased.
+    fn leased(&mut self, leased: usize) -> rusqlite::Result<()> {
         if leased as i64 != self.taken {
             return Err(unreadable(format!("a lane with {leased} jobs where {} were read", self.taken)));
         }
@@ -113,6 +126,36 @@ impl OpenLane {
         self.taken = 0;
         Ok(())
     }
+}
+
+/// Leases the jobs of lanes of which one each was taken, some lanes in one statement: a statement costs more than a row.
+/// What is left is leased lane by lane.
+pub(super) fn lease_single_heads(
+    write: &Write<'_>,
+    worker: WorkerId,
+    wanted: &Claim,
+    lanes: &mut [OpenLane],
+) -> rusqlite::Result<()> {
+    let mut singles: Vec<&mut OpenLane> = lanes.iter_mut().filter(|lane| lane.taken == 1).collect();
+    let max_losses = |lane: &OpenLane| wanted.tasks[lane.room].max_losses;
+    singles.sort_by_key(|lane| max_losses(lane));
+    for alike in singles.chunk_by_mut(|one, other| max_losses(one) == max_losses(other)) {
+        for lanes in alike.chunks_exact_mut(TOGETHER) {
+            let mut statement = write.connection.prepare_cached(include_str!("sql/claim_lease_heads.sql"))?;
+            statement.raw_bind_parameter(1, worker.as_bytes())?;
+            statement.raw_bind_parameter(2, write.now.as_millis())?;
+            statement.raw_bind_parameter(3, (write.now + wanted.lease).as_millis())?;
+            statement.raw_bind_parameter(4, max_losses(lanes[0]))?;
+            for (index, lane) in lanes.iter().enumerate() {
+                statement.raw_bind_parameter(5 + index, lane.last)?;
+            }
+            if statement.raw_execute()? != TOGETHER {
+                return Err(unreadable("lanes without the heads that were read".into()));
+            }
+            lanes.iter_mut().try_for_each(|lane| lane.leased(1))?;
+        }
+    }
+    Ok(())
 }
 
 /// A lease that is held, as it was first answered. `None` if the worker does not hold it any more.
