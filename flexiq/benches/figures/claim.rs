@@ -1,0 +1,74 @@
+//! What a claim costs when many tasks have something waiting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flexiq::internals::{Claim, Due, Enqueue, Name, NewJob, Outset, Payload, Room, Turn, WorkerId};
+use flexiq::{JobId, Queue};
+
+use crate::figure::{Figure, Reach, median};
+
+const TASKS: usize = 100;
+const CLAIMS: u64 = 50;
+const EACH: u32 = 100;
+
+pub(crate) fn of_many_tasks() -> flexiq::Result<Vec<Figure>> {
+    let (mut many, mut one) = (Vec::new(), Vec::new());
+    for _ in 0..crate::runs(5) {
+        one.push(crate::runtime().block_on(claims(1))?);
+        many.push(crate::runtime().block_on(claims(TASKS))?);
+    }
+    Ok(vec![Figure {
+        name: "claim of 100 with 100 tasks waiting, to one".into(),
+        value: median(&many),
+        unit: "µs",
+        yardstick: Some(median(&one)),
+        reach: Reach::AtMost(2.0),
+    }])
+}
+
+/// The median time of a claim, in microseconds, with so many tasks waiting of the hundred that the worker has linked.
+async fn claims(waiting: usize) -> flexiq::Result<f64> {
+    let queue = Queue::open("sqlite::memory:").await?;
+    let store = queue.below();
+    // More than will be claimed, so that every task waits to the end.
+    for _ in 0..=CLAIMS as usize * EACH as usize / 1_000 {
+        store.enqueue(batch(waiting)).await?;
+    }
+    let worker = WorkerId::new();
+    let mut took = Vec::new();
+    for number in 1..=CLAIMS {
+        let turn = Arc::new(turn(worker, number));
+        let begun = Instant::now();
+        let answer = store.turn(turn).await?;
+        took.push(begun.elapsed().as_secs_f64() * 1e6);
+        assert_eq!(answer.claimed.len(), EACH as usize);
+    }
+    Ok(median(&took))
+}
+
+fn name(text: &str) -> Name {
+    Name::new("name", text).expect("it is a name")
+}
+
+/// A thousand jobs, shared out among the tasks.
+fn batch(tasks: usize) -> Enqueue {
+    let job = |number: usize| NewJob {
+        id: JobId::new(),
+        task: name(&format!("task-{}", number % tasks)),
+        partition: String::new(),
+        payload: Payload { codec: 0, bytes: vec![b'x'; 100] },
+        priority: 0,
+        due: Due::NOW,
+        expires: None,
+        outset: Outset::default(),
+    };
+    Enqueue { queue: name("claims"), jobs: (0..1_000).map(job).collect(), max_pending: None }
+}
+
+fn turn(worker: WorkerId, number: u64) -> Turn {
+    let room = |task| Room { task: name(&format!("task-{task}")), slot: 0, at_most: EACH, max_losses: 3 };
+    let claim =
+        Claim { slots: vec![EACH], tasks: (0..TASKS).map(room).collect(), lease: Duration::from_secs(60) };
+    Turn { worker, queue: name("claims"), number, finishes: Vec::new(), claim: Some(claim) }
+}
