@@ -1,8 +1,10 @@
 //! What the suites of this folder share: a queue on a clock that the test moves, a journal that tasks write and tests
-//! read, a store that can be watched and disturbed, and the ledger of the fault tests.
+//! read, a store that can be watched and disturbed, a model of a store, and the ledger of the fault tests.
 
 mod journal;
 pub mod ledger;
+#[path = "model/store/mod.rs"]
+mod model;
 mod spy;
 
 use std::future::Future;
@@ -12,6 +14,7 @@ use flexiq::internals::{Clock, ManualClock, Timestamp};
 use flexiq::{Job, JobId, Queue, State};
 
 pub use journal::Journal;
+pub use model::ModelStore;
 pub use spy::{Spy, Verb};
 
 /// Where every manual clock starts.

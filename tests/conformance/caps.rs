@@ -145,21 +145,6 @@ for_every_store! {
         assert!(bench.is_pending(&mut wait).await);
     }
 
-    async fn one_slot_that_is_freed_wakes_exactly_one_of_two(bench: Bench) {
-        bench.set_task("send", Change::MaxConcurrent(Some(2))).await;
-        bench.enqueue_many("q", jobs("send", 9)).await;
-        let held = bench.claim(bench.living, &["send"], 2).await;
-        let (first, mut one) = asleep(&bench, &["send"]).await;
-        let (second, mut other) = asleep(&bench, &["send"]).await;
-        bench.finish(bench.living, held[0].lease, succeed()).await;
-        let is_first = !bench.is_pending(&mut one).await;
-        let is_second = !bench.is_pending(&mut other).await;
-        assert!(is_first != is_second);
-        let (woken, mut asleep) = if is_first { (first, other) } else { (second, one) };
-        assert_eq!(bench.claim(woken, &["send"], 5).await.len(), 1);
-        assert!(bench.is_pending(&mut asleep).await, "the cap is full again");
-    }
-
     async fn two_slots_that_are_freed_wake_two_workers_one_after_the_other(bench: Bench) {
         bench.set_task("send", Change::MaxConcurrent(Some(2))).await;
         bench.enqueue_many("q", jobs("send", 9)).await;
@@ -320,5 +305,22 @@ for_every_store! {
         assert_eq!(ids(&first), ids(&again));
         assert_eq!(bench.counts("send").await.running, 1);
         assert_eq!(bench.state(first[0].lease.job).await, State::Running);
+    }
+}
+
+for_every_store_with_bells! {
+    async fn one_slot_that_is_freed_wakes_exactly_one_of_two(bench: Bench) {
+        bench.set_task("send", Change::MaxConcurrent(Some(2))).await;
+        bench.enqueue_many("q", jobs("send", 9)).await;
+        let held = bench.claim(bench.living, &["send"], 2).await;
+        let (first, mut one) = asleep(&bench, &["send"]).await;
+        let (second, mut other) = asleep(&bench, &["send"]).await;
+        bench.finish(bench.living, held[0].lease, succeed()).await;
+        let is_first = !bench.is_pending(&mut one).await;
+        let is_second = !bench.is_pending(&mut other).await;
+        assert!(is_first != is_second);
+        let (woken, mut asleep) = if is_first { (first, other) } else { (second, one) };
+        assert_eq!(bench.claim(woken, &["send"], 5).await.len(), 1);
+        assert!(bench.is_pending(&mut asleep).await, "the cap is full again");
     }
 }

@@ -9,6 +9,7 @@ use flexiq::internals::*;
 use flexiq::internals::{Clock, ManualClock, Timestamp};
 use flexiq::internals::{Due, Rate, Transition, Value};
 use flexiq::{Job, JobId, State};
+use flexiq_tests::ModelStore;
 
 /// Where every manual clock starts.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -30,7 +31,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new("test", text).expect("tests use valid names")
 }
 
-/// Runs each test once for every store.
+/// Runs each test once for every store, and for the model: so the suite and the model are held to each other.
 macro_rules! for_every_store {
     ($($(#[$attribute:meta])* async fn $test:ident($bench:ident: Bench) $body:block)*) => {
         $(
@@ -39,22 +40,43 @@ macro_rules! for_every_store {
 
                 async fn check($bench: Bench) $body
 
-                $(#[$attribute])*
-                #[tokio::test]
-                async fn sqlite_memory() {
-                    check(Bench::sqlite_memory().await).await;
-                }
-
-                $(#[$attribute])*
-                #[tokio::test]
-                async fn sqlite_file() {
-                    check(Bench::sqlite_file().await).await;
-                }
+                on_store! { $(#[$attribute])* model }
+                on_store! { $(#[$attribute])* sqlite_memory }
+                on_store! { $(#[$attribute])* sqlite_file }
             }
         )*
     };
 }
 pub(crate) use for_every_store;
+
+/// Runs each test once for every store that wakes no more workers than there is work: all but the model.
+macro_rules! for_every_store_with_bells {
+    ($($(#[$attribute:meta])* async fn $test:ident($bench:ident: Bench) $body:block)*) => {
+        $(
+            mod $test {
+                use super::*;
+
+                async fn check($bench: Bench) $body
+
+                on_store! { $(#[$attribute])* sqlite_memory }
+                on_store! { $(#[$attribute])* sqlite_file }
+            }
+        )*
+    };
+}
+pub(crate) use for_every_store_with_bells;
+
+/// Runs the check of this module on one store.
+macro_rules! on_store {
+    ($(#[$attribute:meta])* $store:ident) => {
+        $(#[$attribute])*
+        #[tokio::test]
+        async fn $store() {
+            check(Bench::$store().await).await;
+        }
+    };
+}
+pub(crate) use on_store;
 
 /// A store with a manual clock, and a worker that lives.
 pub(crate) struct Bench {
@@ -101,6 +123,16 @@ impl Bench {
         let mut options = SqliteOptions::new(location);
         options.clock = clock;
         let store = SqliteStore::open(options).await.expect("the store opens");
+        Self::on(store, hands, folder).await
+    }
+
+    /// The model, which histories compare the others with: it is held to the same rules.
+    pub(crate) async fn model() -> Self {
+        let (clock, hands) = Clock::manual(START);
+        Self::on(ModelStore::new(clock), hands, None).await
+    }
+
+    async fn on(store: Arc<dyn Store>, hands: ManualClock, folder: Option<Folder>) -> Self {
         let living = WorkerId::new();
         let bench = Self { store, hands, living, _folder: folder };
         bench.register(living).await;

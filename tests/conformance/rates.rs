@@ -213,19 +213,6 @@ for_every_store! {
         assert_eq!(woken(wait).await, ["q"]);
     }
 
-    async fn the_keepers_claim_rings_for_an_opened_task_that_it_does_not_link(bench: Bench) {
-        set_rate(&bench, "1/m").await;
-        bench.enqueue_many("q", jobs("send", 2)).await;
-        run_all(&bench).await;
-        let (keeper, alarm) = asleep(&bench, &["other"]).await;
-        let (_, mut wait) = asleep(&bench, &["send"]).await;
-        bench.hands.advance(MINUTE);
-        assert_eq!(woken(alarm).await, ["q"]);
-        assert!(bench.is_pending(&mut wait).await);
-        assert!(bench.claim(keeper, &["other"], 1).await.is_empty());
-        assert_eq!(woken(wait).await, ["q"]);
-    }
-
     async fn a_beat_that_comes_before_the_window_opens_leaves_the_alarm(bench: Bench) {
         set_rate(&bench, "1/m").await;
         bench.enqueue_many("q", jobs("send", 2)).await;
@@ -301,5 +288,20 @@ for_every_store! {
             bench.hands.advance(millis(10));
         }
         assert_eq!(bench.counts("send").await.ready, 0);
+    }
+}
+
+for_every_store_with_bells! {
+    async fn the_keepers_claim_rings_for_an_opened_task_that_it_does_not_link(bench: Bench) {
+        set_rate(&bench, "1/m").await;
+        bench.enqueue_many("q", jobs("send", 2)).await;
+        run_all(&bench).await;
+        let (keeper, alarm) = asleep(&bench, &["other"]).await;
+        let (_, mut wait) = asleep(&bench, &["send"]).await;
+        bench.hands.advance(MINUTE);
+        assert_eq!(woken(alarm).await, ["q"]);
+        assert!(bench.is_pending(&mut wait).await);
+        assert!(bench.claim(keeper, &["other"], 1).await.is_empty());
+        assert_eq!(woken(wait).await, ["q"]);
     }
 }

@@ -19,22 +19,6 @@ for_every_store! {
         assert_eq!(woken(bench.store.wait(interest(worker, &[("q", &["send"])]))).await, ["q"]);
     }
 
-    async fn one_bell_wakes_one_worker(bench: Bench) {
-        let (_, mut first) = asleep(&bench, &["send"]).await;
-        let (_, mut second) = asleep(&bench, &["send"]).await;
-        bench.enqueue(job("send")).await;
-        let is_first = !bench.is_pending(&mut first).await;
-        let is_second = !bench.is_pending(&mut second).await;
-        assert!(is_first != is_second);
-    }
-
-    async fn the_bells_of_two_tasks_wake_two_workers(bench: Bench) {
-        let (_, first) = asleep(&bench, &["a", "b"]).await;
-        let (_, second) = asleep(&bench, &["a", "b"]).await;
-        bench.enqueue_many("q", vec![job("a"), job("b")]).await;
-        assert_eq!((woken(first).await, woken(second).await), (vec!["q".into()], vec!["q".into()]));
-    }
-
     async fn a_worker_sleeps_through_bells_of_tasks_it_does_not_want(bench: Bench) {
         let (_, mut wait) = asleep(&bench, &["send"]).await;
         bench.enqueue(job("other")).await;
@@ -67,18 +51,6 @@ for_every_store! {
         woken(wait).await;
         bench.claim(first, &["send"], 1).await;
         assert_eq!(woken(next).await, ["q"]);
-    }
-
-    async fn a_burst_is_shared_with_the_workers_that_wait(bench: Bench) {
-        let (first, wait) = asleep(&bench, &["send"]).await;
-        let (second, next) = asleep(&bench, &["send"]).await;
-        let (_, mut stranger) = asleep(&bench, &["other"]).await;
-        bench.enqueue_many("q", (0..10).map(|_| job("send")).collect()).await;
-        woken(wait).await;
-        assert_eq!(bench.claim(first, &["send"], 100).await.len(), 5);
-        woken(next).await;
-        assert_eq!(bench.claim(second, &["send"], 100).await.len(), 5, "nobody else wants them");
-        assert!(bench.is_pending(&mut stranger).await);
     }
 
     async fn a_claim_that_leaves_nothing_silences_the_bell(bench: Bench) {
@@ -152,18 +124,6 @@ for_every_store! {
         assert_eq!(woken(wait).await, ["q"]);
     }
 
-    async fn a_job_that_becomes_due_while_all_sleep_wakes_one_of_them(bench: Bench) {
-        let (_, mut first) = asleep(&bench, &["send"]).await;
-        let (_, mut second) = asleep(&bench, &["send"]).await;
-        bench.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;
-        bench.hands.advance(millis(999));
-        assert!(bench.is_pending(&mut first).await && bench.is_pending(&mut second).await);
-        bench.hands.advance(millis(1));
-        let is_first = !bench.is_pending(&mut first).await;
-        let is_second = !bench.is_pending(&mut second).await;
-        assert!(is_first != is_second);
-    }
-
     async fn the_keepers_claim_rings_for_tasks_that_it_does_not_link(bench: Bench) {
         let (keeper, alarm) = asleep(&bench, &["other"]).await;
         let (_, wait) = asleep(&bench, &["send"]).await;
@@ -234,6 +194,41 @@ for_every_store! {
             bench.beat(worker, &[held[0].lease]).await;
             assert!(bench.is_pending(&mut wait).await);
         }
+    }
+}
+
+for_every_store_with_bells! {
+    async fn a_burst_is_shared_with_the_workers_that_wait(bench: Bench) {
+        let (first, wait) = asleep(&bench, &["send"]).await;
+        let (second, next) = asleep(&bench, &["send"]).await;
+        let (_, mut stranger) = asleep(&bench, &["other"]).await;
+        bench.enqueue_many("q", (0..10).map(|_| job("send")).collect()).await;
+        woken(wait).await;
+        assert_eq!(bench.claim(first, &["send"], 100).await.len(), 5);
+        woken(next).await;
+        assert_eq!(bench.claim(second, &["send"], 100).await.len(), 5, "nobody else wants them");
+        assert!(bench.is_pending(&mut stranger).await);
+    }
+
+    async fn one_bell_wakes_one_worker(bench: Bench) {
+        let (_, mut first) = asleep(&bench, &["send"]).await;
+        let (_, mut second) = asleep(&bench, &["send"]).await;
+        bench.enqueue(job("send")).await;
+        let is_first = !bench.is_pending(&mut first).await;
+        let is_second = !bench.is_pending(&mut second).await;
+        assert!(is_first != is_second);
+    }
+
+    async fn a_job_that_becomes_due_while_all_sleep_wakes_one_of_them(bench: Bench) {
+        let (_, mut first) = asleep(&bench, &["send"]).await;
+        let (_, mut second) = asleep(&bench, &["send"]).await;
+        bench.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;
+        bench.hands.advance(millis(999));
+        assert!(bench.is_pending(&mut first).await && bench.is_pending(&mut second).await);
+        bench.hands.advance(millis(1));
+        let is_first = !bench.is_pending(&mut first).await;
+        let is_second = !bench.is_pending(&mut second).await;
+        assert!(is_first != is_second);
     }
 
     async fn a_beat_rings_what_is_startable(bench: Bench) {

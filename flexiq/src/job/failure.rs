@@ -24,6 +24,23 @@ pub struct JobFailure {
     pub last_error: Option<String>,
 }
 
+#[cfg(feature = "internals")]
+impl JobFailure {
+    /// The story of a job of which nothing but its id is known; a store outside this crate fills in the rest.
+    #[doc(hidden)]
+    pub fn blank(id: JobId) -> Self {
+        Self {
+            id,
+            task: String::new(),
+            state: State::Cancelled,
+            failures: 0,
+            deferrals: 0,
+            losses: 0,
+            last_error: None,
+        }
+    }
+}
+
 impl fmt::Display for JobFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "job {} of task {} ", self.id, self.task)?;

@@ -63,6 +63,34 @@ impl Job {
     }
 }
 
+/// For stores that live outside this crate, such as the model of this project's tests.
+#[cfg(feature = "internals")]
+impl Job {
+    /// A ready job of which nothing but its id is known; the store fills in the rest.
+    #[doc(hidden)]
+    pub fn blank(id: JobId) -> Self {
+        Self {
+            id,
+            queue: String::new(),
+            task: String::new(),
+            partition: None,
+            state: State::Ready,
+            priority: 0,
+            runs: 0,
+            failures: 0,
+            deferrals: 0,
+            losses: 0,
+            last_error: None,
+            cancel_requested: false,
+            enqueued_at: SystemTime::UNIX_EPOCH,
+            due_at: SystemTime::UNIX_EPOCH,
+            expires_at: None,
+            started_at: None,
+            ended_at: None,
+        }
+    }
+}
+
 /// Cuts an error message at 4 KiB, at a character, and marks the cut.
 pub(crate) fn cut_error(mut message: String) -> String {
     const LIMIT: usize = 4 * 1024;

@@ -1,0 +1,43 @@
+//! extend: a sign of life; then the leases that it names, then the house of every queue.
+
+use flexiq::internals::{Beat, BeatAnswer, Timestamp};
+
+use super::house::keep_house;
+use super::prune::prune;
+use super::record::Cancel;
+use super::workers;
+use super::world::World;
+
+/// A beat prunes so many jobs of each queue and state.
+const MOST_PRUNED: usize = 1_000;
+
+pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnswer {
+    world.guard.beat(now, beat.lease, beat.every);
+    let is_unknown = !workers::beat(world, now, beat);
+    workers::notice_deaths(world, now);
+    let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
+    renew(world, now, beat, &mut answer);
+    for queue in world.queues.clone() {
+        keep_house(world, now, &queue);
+        prune(world, now, &queue, MOST_PRUNED);
+    }
+    workers::forget_the_silent(world, now);
+    answer
+}
+
+fn renew(world: &mut World, now: Timestamp, beat: &Beat, answer: &mut BeatAnswer) {
+    for (id, lapse) in &beat.leases {
+        let Some(record) = world.held(beat.worker, *id) else {
+            answer.lost.push(*id);
+            continue;
+        };
+        if let Some(lease) = &mut record.lease {
+            lease.until = now + beat.lease;
+            lease.lapse = *lapse;
+        }
+        if record.cancel != Cancel::No {
+            record.cancel = Cancel::Told;
+            answer.cancelled.push(*id);
+        }
+    }
+}

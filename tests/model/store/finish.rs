@@ -1,0 +1,57 @@
+//! finish: what each way to end does to a job, if its lease is still the worker's.
+
+use flexiq::internals::{Finish, Finished, Name, Timestamp, Transition, WorkerId};
+use flexiq::{DeadReason, ScheduledReason, State};
+
+use super::record::{Cancel, Record};
+use super::world::World;
+
+pub(super) fn finish(
+    world: &mut World,
+    now: Timestamp,
+    worker: WorkerId,
+    queue: &Name,
+    end: &Finish,
+) -> Finished {
+    match world.held(worker, end.lease).filter(|record| record.queue == *queue) {
+        Some(record) => {
+            carry_out(record, now, end.transition.clone());
+            Finished::Done
+        }
+        None => Finished::LeaseLost,
+    }
+}
+
+fn carry_out(record: &mut Record, now: Timestamp, transition: Transition) {
+    let is_cancelled = record.cancel != Cancel::No;
+    if let Transition::Schedule { error: Some(error), .. } | Transition::Kill { error: Some(error), .. } =
+        &transition
+    {
+        record.last_error = Some(error.clone());
+    }
+    match transition {
+        Transition::Succeed { value, keep } => record.succeed(now, value, keep),
+        // Whatever else it says would run the job again, or blame it for having been stopped.
+        _ if is_cancelled => record.cancel(now),
+        Transition::Cancel => record.cancel(now),
+        Transition::Release => record.release(),
+        Transition::Schedule { reason, due, .. } => {
+            if reason == ScheduledReason::Deferral {
+                record.deferrals += 1;
+            } else {
+                record.failures += 1;
+                // It has been started in earnest.
+                record.expires_at = None;
+            }
+            record.wait_until(due.from(now), now, State::Scheduled(reason));
+        }
+        Transition::Kill { reason, .. } => {
+            if reason == DeadReason::Deferrals {
+                record.deferrals += 1;
+            } else {
+                record.failures += 1;
+            }
+            record.die(now, reason);
+        }
+    }
+}

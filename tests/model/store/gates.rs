@@ -1,0 +1,175 @@
+//! The gates of tasks and queues: pause, cap, rates. All are checked, then all are charged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use flexiq::internals::{Admission, Change, Limits, Name, Overrides, Pace, Rate, Scope, Standing, Timestamp};
+
+use super::world::{Worker, World};
+
+/// What was set at runtime, and the starts that rates count.
+#[derive(Debug, Default)]
+pub(super) struct Gates {
+    set: BTreeMap<Scope, Set>,
+    /// By queue, for its own gate and for the gate of each task in it.
+    meters: BTreeMap<(Name, Scope), Meter>,
+}
+
+/// What was set at runtime for a task or queue.
+#[derive(Clone, Debug, Default)]
+struct Set {
+    overrides: Overrides,
+    is_paused: bool,
+}
+
+/// What a gate with rates has let through.
+#[derive(Clone, Debug, Default)]
+struct Meter {
+    /// The newest last. Its moments never go back, also when the clock does.
+    starts: Vec<Timestamp>,
+    /// Of each spread rate that was in force, where it stands.
+    paces: BTreeMap<(u32, Duration), Pace>,
+}
+
+impl Gates {
+    pub(super) fn change(&mut self, scope: Scope, change: Change) {
+        let set = self.set.entry(scope).or_default();
+        match change {
+            Change::MaxConcurrent(jobs) => set.overrides.max_concurrent = jobs,
+            Change::Rates(rates) => set.overrides.rates = rates,
+            Change::MaxPending(jobs) => set.overrides.max_pending = jobs,
+            Change::Paused(is_paused) => set.is_paused = is_paused,
+        }
+    }
+
+    /// The pending jobs of a queue that were set at runtime.
+    pub(super) fn max_pending(&self, queue: &Name) -> Option<u64> {
+        self.set.get(&Scope::Queue(queue.clone()))?.overrides.max_pending
+    }
+
+    /// What a gate has let through, if it ever had a rate.
+    fn meter(&self, queue: &Name, scope: &Scope) -> &Meter {
+        const NEW: &Meter = &Meter { starts: Vec::new(), paces: BTreeMap::new() };
+        self.meters.get(&(queue.clone(), scope.clone())).unwrap_or(NEW)
+    }
+}
+
+impl Meter {
+    /// The moment of a start now.
+    fn moment(&self, now: Timestamp) -> Timestamp {
+        self.starts.last().map_or(now, |&newest| newest.max(now))
+    }
+
+    /// What a rate admits now: one start, or none and when it will.
+    fn admit(&self, rate: &Rate, now: Timestamp) -> Admission {
+        let nth_newest = |n: u32| {
+            let index = self.starts.len().checked_sub(n as usize);
+            Ok::<_, Infallible>(index.map(|index| self.starts[index]))
+        };
+        let Ok(admission) = rate.admit(1, self.moment(now), self.pace(rate), nth_newest);
+        admission
+    }
+
+    /// Where a spread rate stands. One that was not in force is spaced from the newest start all the same.
+    fn pace(&self, rate: &Rate) -> Pace {
+        let kept = self.paces.get(&(rate.starts, rate.period)).copied().unwrap_or_default();
+        match self.starts.last() {
+            Some(&newest) => Pace(kept.0.max(rate.after(1, newest, Pace::default()).0)),
+            None => kept,
+        }
+    }
+
+    /// Counts one start, and forgets what has left every window that holds.
+    fn charge(&mut self, rates: &[Rate], now: Timestamp) {
+        let at = self.moment(now);
+        for rate in rates.iter().filter(|rate| rate.spread) {
+            let pace = rate.after(1, at, self.pace(rate));
+            self.paces.insert((rate.starts, rate.period), pace);
+        }
+        self.starts.push(at);
+        let longest = rates.iter().map(|rate| rate.period).max().unwrap_or_default();
+        let gone = self.starts.partition_point(|&start| start + longest <= at);
+        self.starts.drain(..gone);
+    }
+}
+
+/// What holds for each task and queue that has a limit or a pause.
+pub(super) fn limits(world: &World) -> Vec<Standing> {
+    let mut scopes: BTreeSet<Scope> = world.gates.set.keys().cloned().collect();
+    for worker in world.workers.values() {
+        scopes.extend(worker.hello.queues.iter().map(|(queue, _)| Scope::Queue(queue.clone())));
+        scopes.extend(worker.hello.tasks.iter().map(|task| Scope::Task(task.task.clone())));
+    }
+    let is_something = |standing: &Standing| {
+        standing.is_paused
+            || standing.declared != Limits::default()
+            || standing.overrides != Overrides::default()
+    };
+    scopes.into_iter().map(|scope| standing(world, scope)).filter(is_something).collect()
+}
+
+fn standing(world: &World, scope: Scope) -> Standing {
+    let Set { overrides, is_paused } = world.gates.set.get(&scope).cloned().unwrap_or_default();
+    Standing { declared: declared(world, &scope), scope, overrides, is_paused }
+}
+
+/// What the youngest living worker that links the task, or serves the queue, declares. Where none lives, the youngest
+/// that was found silent is asked: it may only have been cut off.
+fn declared(world: &World, scope: &Scope) -> Limits {
+    let says = |worker: &Worker| match scope {
+        Scope::Queue(name) => {
+            worker.hello.queues.iter().find(|(queue, _)| queue == name).map(|(_, limits)| limits.clone())
+        }
+        Scope::Task(name) => {
+            worker.hello.tasks.iter().find(|task| task.task == *name).map(|task| task.limits.clone())
+        }
+    };
+    let all = world.workers.values().filter_map(|worker| Some((worker.is_alive, worker.born, says(worker)?)));
+    all.max_by_key(|(is_alive, born, _)| (*is_alive, *born)).map(|(.., limits)| limits).unwrap_or_default()
+}
+
+/// The gates of a job: its queue's and its task's, each with what holds there.
+fn both(world: &World, queue: &Name, task: &Name) -> [Standing; 2] {
+    [Scope::Queue(queue.clone()), Scope::Task(task.clone())].map(|scope| standing(world, scope))
+}
+
+/// Whether one more job of this task may start in this queue.
+pub(super) fn is_open(world: &World, now: Timestamp, queue: &Name, task: &Name) -> bool {
+    both(world, queue, task).iter().all(|standing| {
+        let Limits { max_concurrent, rates, .. } = standing.limits();
+        let meter = world.gates.meter(queue, &standing.scope);
+        !standing.is_paused
+            && max_concurrent.is_none_or(|cap| leases(world, queue, &standing.scope) < cap as usize)
+            && rates.iter().all(|rate| meter.admit(rate, now).starts > 0)
+    })
+}
+
+/// Counts one start, which every gate has let through. A gate without a rate counts none.
+pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name) {
+    for standing in both(world, queue, task) {
+        let rates = standing.limits().rates;
+        if !rates.is_empty() {
+            let meter = world.gates.meters.entry((queue.clone(), standing.scope)).or_default();
+            meter.charge(&rates, now);
+        }
+    }
+}
+
+/// Jobs of a queue, or of a task in it, that hold a lease.
+fn leases(world: &World, queue: &Name, scope: &Scope) -> usize {
+    let is_counted = |of: &Name| match scope {
+        Scope::Queue(_) => true,
+        Scope::Task(task) => of == task,
+    };
+    world.of_queue(queue).filter(|record| record.is_running() && is_counted(&record.task)).count()
+}
+
+/// When the rates that keep this task waiting open, if any do.
+pub(super) fn opens_at(world: &World, now: Timestamp, queue: &Name, task: &Name) -> Option<Timestamp> {
+    let shut = both(world, queue, task).into_iter().flat_map(|standing| {
+        let meter = world.gates.meter(queue, &standing.scope);
+        standing.limits().rates.into_iter().map(move |rate| meter.admit(&rate, now))
+    });
+    shut.filter(|admission| admission.starts == 0).map(|admission| admission.opens_at).max()
+}

@@ -1,0 +1,166 @@
+//! The reference model of a store: plain maps, sorted on demand, and the manual clock's now. It is written to be
+//! obviously right, and slow.
+//!
+//! Histories compare the real stores with it, and the conformance suite holds it to the same rules. Decisions that are
+//! policy (budgets, rates) are flexiq's own; the bookkeeping is the model's.
+
+mod claim;
+mod enqueue;
+mod extend;
+mod finish;
+mod gates;
+mod guard;
+mod hand;
+mod house;
+mod prune;
+mod read;
+mod record;
+mod turn;
+mod wait;
+mod workers;
+mod world;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flexiq::internals::{
+    Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name,
+    Scope, Standing, Step, Store, Stored, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+};
+use flexiq::{Job, JobId, Result};
+use tokio::sync::Notify;
+
+use self::world::World;
+
+/// A store in plain maps.
+pub struct ModelStore {
+    clock: Clock,
+    world: Mutex<World>,
+    /// Something has changed: everyone who waits looks again.
+    changed: Notify,
+}
+
+impl ModelStore {
+    /// An empty store whose moments are this clock's.
+    pub fn new(clock: Clock) -> Arc<Self> {
+        Arc::new(Self { clock, world: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// Does something to the world at one moment.
+    fn look<T>(&self, verb: impl FnOnce(&mut World, Timestamp) -> T) -> T {
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        verb(&mut world, self.clock.now())
+    }
+
+    /// A verb that may change something. It is done when it is called, as a request is sent when it is called.
+    fn step<T: Send + 'static>(&self, verb: impl FnOnce(&mut World, Timestamp) -> Result<T>) -> Step<'_, T> {
+        let answer = self.look(verb);
+        self.changed.notify_waiters();
+        Box::pin(std::future::ready(answer))
+    }
+
+    /// A question.
+    fn read<T: Send + 'static>(&self, question: impl FnOnce(&World) -> T) -> Step<'_, T> {
+        Box::pin(std::future::ready(Ok(self.look(|world, _| question(world)))))
+    }
+}
+
+impl fmt::Debug for ModelStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModelStore")
+    }
+}
+
+impl Store for ModelStore {
+    fn place(&self) -> &str {
+        "model:"
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
+        self.step(|world, now| enqueue::enqueue(world, now, batch))
+    }
+
+    fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
+        self.step(|world, now| Ok(turn::turn(world, now, &turn)))
+    }
+
+    fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
+        self.step(|world, now| Ok(extend::extend(world, now, &beat)))
+    }
+
+    fn wait(&self, wait: Wait) -> Step<'_, Wake> {
+        Box::pin(async move { Ok(wait::wait(self, &wait).await) })
+    }
+
+    fn called(&self, worker: WorkerId) -> Step<'_, ()> {
+        Box::pin(async move {
+            self.until(|world| wait::is_called(world, worker).then_some(())).await;
+            Ok(())
+        })
+    }
+
+    fn register(&self, hello: Hello) -> Step<'_, ()> {
+        self.step(|world, now| {
+            workers::register(world, now, hello);
+            Ok(())
+        })
+    }
+
+    fn retire(&self, worker: WorkerId) -> Step<'_, ()> {
+        self.step(|world, _| {
+            workers::retire(world, worker);
+            Ok(())
+        })
+    }
+
+    fn declarations(&self) -> Step<'_, Vec<(Name, String)>> {
+        self.read(|world| world.declarations.clone().into_iter().collect())
+    }
+
+    fn queues(&self) -> Step<'_, Vec<Name>> {
+        self.read(|world| world.queues.iter().cloned().collect())
+    }
+
+    fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
+        self.read(|world| world.jobs.get(&id).map(read::show))
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
+        self.read(|world| read::list(world, &filter))
+    }
+
+    fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {
+        Box::pin(async move { Ok(self.until(|world| wait::end_of(world, &key)).await) })
+    }
+
+    fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
+        self.step(|world, now| Ok(hand::cancel(world, now, id)))
+    }
+
+    fn retry(&self, id: JobId) -> Step<'_, bool> {
+        self.step(|world, now| Ok(hand::retry(world, now, id)))
+    }
+
+    fn delete(&self, id: JobId) -> Step<'_, bool> {
+        self.step(|world, _| Ok(hand::delete(world, id)))
+    }
+
+    fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {
+        self.step(|world, _| {
+            world.gates.change(scope, change);
+            Ok(())
+        })
+    }
+
+    fn limits(&self) -> Step<'_, Vec<Standing>> {
+        self.read(gates::limits)
+    }
+
+    fn counts(&self) -> Step<'_, Counts> {
+        self.read(read::counts)
+    }
+}

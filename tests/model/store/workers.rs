@@ -1,0 +1,69 @@
+//! Who lives, and what it declares: register, retire, and the signs of life between.
+
+use std::time::Duration;
+
+use flexiq::internals::{Beat, Hello, Timestamp, WorkerId};
+
+use super::world::{Worker, World};
+
+/// A worker that says nothing for so long is forgotten.
+const LONGEST_SILENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
+    // How often beats will come, the first of them says.
+    world.guard.beat(now, hello.lease, hello.lease * 3 / 10);
+    world.queues.extend(hello.queues.iter().map(|(queue, _)| queue.clone()));
+    for declared in &hello.tasks {
+        world.declarations.insert(declared.task.clone(), declared.json.clone());
+    }
+    // One that registers again is as old as it was.
+    let born = world.workers.get(&hello.worker).map(|worker| worker.born);
+    let born =
+        born.unwrap_or_else(|| 1 + world.workers.values().map(|worker| worker.born).max().unwrap_or(0));
+    let lives_until = now + hello.lease;
+    let worker = Worker { born, beat_at: now, lives_until, is_alive: true, hello };
+    world.workers.insert(worker.hello.worker, worker);
+}
+
+/// A worker has beaten. False if it is not known.
+pub(super) fn beat(world: &mut World, now: Timestamp, beat: &Beat) -> bool {
+    let Some(worker) = world.workers.get_mut(&beat.worker) else { return false };
+    worker.beat_at = now;
+    worker.lives_until = now + beat.lease;
+    worker.is_alive = true;
+    true
+}
+
+/// Finds those silent that have not beaten for a lease: what they declared holds no more where others live.
+pub(super) fn notice_deaths(world: &mut World, now: Timestamp) {
+    let is_silent = |worker: &Worker| worker.is_alive && worker.lives_until <= now;
+    // Only who finds one silent asks the guard, as with leases.
+    if world.workers.values().any(is_silent) && world.guard.may_reap(now) {
+        for worker in world.workers.values_mut().filter(|worker| worker.lives_until <= now) {
+            worker.is_alive = false;
+        }
+    }
+}
+
+pub(super) fn retire(world: &mut World, worker: WorkerId) {
+    world.workers.remove(&worker);
+    world.turns.retain(|(of, _), _| *of != worker);
+}
+
+/// Forgets who has been silent for a day, and their last turns.
+pub(super) fn forget_the_silent(world: &mut World, now: Timestamp) {
+    let silent: Vec<WorkerId> = world
+        .workers
+        .iter()
+        .filter(|(_, worker)| worker.beat_at + LONGEST_SILENCE < now)
+        .map(|(id, _)| *id)
+        .collect();
+    if silent.is_empty() {
+        return;
+    }
+    for worker in silent {
+        world.workers.remove(&worker);
+    }
+    // A turn of a worker that has not registered again goes, too.
+    world.turns.retain(|(of, _), _| world.workers.contains_key(of));
+}

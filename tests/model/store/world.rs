@@ -1,0 +1,71 @@
+//! Everything that the model holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flexiq::JobId;
+use flexiq::internals::{Hello, LeaseId, Name, Timestamp, WorkerId};
+
+use super::gates::Gates;
+use super::guard::Guard;
+use super::record::Record;
+use super::turn::Kept;
+
+/// Everything that the model holds.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) jobs: BTreeMap<JobId, Record>,
+    /// Served or enqueued to at some time.
+    pub(super) queues: BTreeSet<Name>,
+    pub(super) workers: BTreeMap<WorkerId, Worker>,
+    /// The newest turn of each worker and queue.
+    pub(super) turns: BTreeMap<(WorkerId, Name), Kept>,
+    /// By task, as the newest worker gave it.
+    pub(super) declarations: BTreeMap<Name, String>,
+    pub(super) guard: Guard,
+    pub(super) gates: Gates,
+}
+
+/// A worker that is known.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) hello: Hello,
+    /// Its place in the order of registering: the youngest has the largest.
+    pub(super) born: u64,
+    pub(super) beat_at: Timestamp,
+    /// Without another beat it is found silent then.
+    pub(super) lives_until: Timestamp,
+    pub(super) is_alive: bool,
+}
+
+impl World {
+    /// The jobs of a queue.
+    pub(super) fn of_queue<'a>(&'a self, queue: &'a Name) -> impl Iterator<Item = &'a Record> {
+        self.jobs.values().filter(move |record| record.queue == *queue)
+    }
+
+    /// The job that a worker runs under this lease, if it is still the worker's.
+    pub(super) fn held(&mut self, worker: WorkerId, lease: LeaseId) -> Option<&mut Record> {
+        self.jobs.get_mut(&lease.job).filter(|record| record.is_held(worker, lease.run))
+    }
+
+    /// At most `most` jobs of a queue that have reached a moment, the earliest first, then by id.
+    pub(super) fn overdue(
+        &self,
+        queue: &Name,
+        now: Timestamp,
+        most: usize,
+        moment: impl Fn(&Record) -> Option<Timestamp>,
+    ) -> Vec<JobId> {
+        let mut reached: Vec<(Timestamp, JobId)> = self
+            .of_queue(queue)
+            .filter_map(|record| Some((moment(record).filter(|&moment| moment <= now)?, record.id)))
+            .collect();
+        reached.sort_unstable();
+        reached.into_iter().map(|(_, id)| id).take(most).collect()
+    }
+
+    /// A job that is surely there.
+    pub(super) fn job(&mut self, id: JobId) -> &mut Record {
+        self.jobs.get_mut(&id).expect("the job was found in this very step")
+    }
+}
