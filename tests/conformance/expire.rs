@@ -1,7 +1,7 @@
 //! expire: a job that has not started in time ends as expired, and one that has started in earnest never does.
 
 use flexiq::State;
-use flexiq::internals::NewJob;
+use flexiq::internals::{Beat, Finish, Lapse, NewJob};
 use flexiq::internals::{Due, ScheduledReason, Transition};
 
 use crate::harness::*;
@@ -91,5 +91,27 @@ for_every_store! {
         bench.pass(secs(20)).await;
         assert_eq!(bench.state(deferred).await, State::Expired);
         assert_eq!(bench.state(released).await, State::Expired);
+    }
+
+    async fn a_job_that_is_given_back_when_its_time_is_over_does_not_start(bench: Bench) {
+        let finished = bench.enqueue(expiring(0, 5)).await;
+        let held = bench.claim(bench.living, &["send"], 1).await;
+        let lapsed = bench.enqueue(expiring(0, 5)).await;
+        let worker = bench.worker().await;
+        let marked = bench.claim(worker, &["send"], 1).await[0].lease;
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(marked, Lapse::Release)] };
+        bench.store.extend(beat).await.expect("the beat is answered");
+        for _ in 0..3 {
+            bench.hands.advance(BEAT);
+            bench.beat(bench.living, &[held[0].lease]).await;
+        }
+        bench.hands.advance(secs(1));
+
+        let release = Finish { lease: held[0].lease, transition: Transition::Release };
+        let turn = bench.turn(bench.living, vec![release], Some(claim(&["send"], 10))).await;
+
+        assert!(turn.claimed.is_empty(), "{:?}", turn.claimed);
+        assert_eq!(bench.state(finished).await, State::Expired);
+        assert_eq!(bench.state(lapsed).await, State::Expired);
     }
 }

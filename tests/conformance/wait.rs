@@ -34,16 +34,6 @@ for_every_store! {
         assert!(bench.is_pending(&mut other).await);
     }
 
-    async fn of_two_queues_that_rang_two_workers_take_one_each(bench: Bench) {
-        bench.enqueue_many("a", vec![job("send")]).await;
-        bench.enqueue_many("c", vec![job("send")]).await;
-        let tasks: &[&str] = &["send"];
-        let all = [("a", tasks), ("b", tasks), ("c", tasks)];
-        assert_eq!(woken(bench.store.wait(interest(bench.living, &all))).await, ["a"]);
-        let other = bench.worker().await;
-        assert_eq!(woken(bench.store.wait(interest(other, &all))).await, ["c"]);
-    }
-
     async fn a_claim_that_leaves_something_wakes_the_next_worker(bench: Bench) {
         let (first, wait) = asleep(&bench, &["send"]).await;
         let (_, next) = asleep(&bench, &["send"]).await;
@@ -198,6 +188,16 @@ for_every_store! {
 }
 
 for_every_store_with_bells! {
+    async fn of_two_queues_that_rang_two_workers_take_one_each(bench: Bench) {
+        bench.enqueue_many("a", vec![job("send")]).await;
+        bench.enqueue_many("c", vec![job("send")]).await;
+        let tasks: &[&str] = &["send"];
+        let all = [("a", tasks), ("b", tasks), ("c", tasks)];
+        assert_eq!(woken(bench.store.wait(interest(bench.living, &all))).await, ["a"]);
+        let other = bench.worker().await;
+        assert_eq!(woken(bench.store.wait(interest(other, &all))).await, ["c"]);
+    }
+
     async fn a_burst_is_shared_with_the_workers_that_wait(bench: Bench) {
         let (first, wait) = asleep(&bench, &["send"]).await;
         let (second, next) = asleep(&bench, &["send"]).await;

@@ -1,4 +1,4 @@
-//! What time alone does to jobs: expire, promote, reap. Every claim does it for its queue, every beat for all.
+//! What time alone does to jobs: reap, expire, promote. Every claim does it for its queue, every beat for all.
 //!
 //! Each is bounded, so that a flood of due jobs never stops the store; what is left is done by the next step.
 
@@ -34,16 +34,16 @@ pub(super) fn keep_house(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Res
     let is_past = |moment: Option<i64>| moment.is_some_and(|moment| moment <= write.now.as_millis());
     let (expires, due, lapses) = (is_past(moments.expiry), is_past(moments.due), is_past(moments.lapse));
     let mut left = Left::default();
-    // Expiry before promotion: what has become due and expired meanwhile does not start.
-    if expires {
+    // Expiry after reaping and before promotion: what is given back, or becomes due, when its time is over does not start.
+    if lapses && guard::may_reap(write)? {
+        left.has_more |= reap(write, queue)?;
+    }
+    if expires || lapses {
         left.has_expired |= expire(write, queue, state::SCHEDULED)?;
         left.has_expired |= expire(write, queue, state::READY)?;
     }
     if due {
         left.has_more |= promote(write, queue)?;
-    }
-    if lapses && guard::may_reap(write)? {
-        left.has_more |= reap(write, queue)?;
     }
     Ok(left)
 }
