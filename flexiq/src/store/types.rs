@@ -180,7 +180,7 @@ pub struct Room {
 }
 
 /// What a turn did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnAnswer {
     /// What became of each finish, in order.
     pub finished: Vec<Finished>,
@@ -200,7 +200,7 @@ pub enum Finished {
 }
 
 /// A job that is leased to the worker which claimed it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// The lease.
     pub lease: LeaseId,

@@ -1,0 +1,91 @@
+//! Everything that can be seen of a store is the same on every side.
+//!
+//! All are compared exactly, for all see the same verbs at the same moments. Where the contract leaves a store free, the
+//! model does as the first store did, and says so where it does:
+//! - what time alone does to a job is done by a claim of its queue and by a beat, not before (`store/house.rs`);
+//! - a turn that did nothing may be done again under its number (`store/turn.rs`);
+//! - only who finds a lease or a worker to be overdue asks the guard (`store/house.rs`, `store/workers.rs`).
+//!
+//! Three things are evened out instead: a task of which a queue holds no job any more may be counted as nothing or not at
+//! all (`without_empty`); the words of a refusal are each store's own (`Refusal`); and no duration of a history is finer
+//! than a millisecond, nor is a success kept for no time at all.
+
+use std::collections::BTreeMap;
+
+use flexiq::internals::{Counts, Filter, JobKey, Name};
+use flexiq::{Job, JobId, State};
+use proptest::test_runner::TestCaseError;
+
+use crate::limits::name;
+use crate::sides::Sides;
+
+/// A list is read in pages of this many.
+const PAGE: usize = 100;
+
+/// Compares all that is seen; answers the jobs there are.
+pub(crate) async fn compare(
+    sides: &Sides,
+    before: &BTreeMap<JobId, Job>,
+) -> Result<BTreeMap<JobId, Job>, TestCaseError> {
+    let mut jobs = BTreeMap::new();
+    loop {
+        let after = jobs.keys().next_back().copied();
+        let page = all_after(sides, after).await?;
+        let is_last = page.len() < PAGE;
+        jobs.extend(page.into_iter().map(|job| (job.id, job)));
+        if is_last {
+            break;
+        }
+    }
+    drop(sides.ask_alike("counts", |store| store.counts(), without_empty).await?);
+    drop(sides.ask("limits", |store| store.limits()).await?);
+    drop(sides.ask("declarations", |store| store.declarations()).await?);
+    drop(sides.ask("queues", |store| store.queues()).await?);
+    // An end is for ever, but for a retry: it is enough to look at it once here, and once more at the very end.
+    let state = |id: &JobId| before.get(id).map(|job| (job.state, job.runs));
+    let ended = jobs.values().filter(|job| job.state.is_ended());
+    for job in ended.filter(|job| state(&job.id) != Some((job.state, job.runs))) {
+        compare_end(sides, job).await?;
+    }
+    Ok(jobs)
+}
+
+/// Compares how every job has ended.
+pub(crate) async fn compare_ends(sides: &Sides, jobs: &BTreeMap<JobId, Job>) -> Result<(), TestCaseError> {
+    for job in jobs.values().filter(|job| job.state.is_ended()) {
+        compare_end(sides, job).await?;
+    }
+    Ok(())
+}
+
+async fn compare_end(sides: &Sides, job: &Job) -> Result<(), TestCaseError> {
+    let key = JobKey { queue: name(&job.queue), id: job.id };
+    sides.ask("ended", |store| store.ended(key.clone())).await.map(drop)
+}
+
+async fn all_after(sides: &Sides, after: Option<JobId>) -> Result<Vec<Job>, TestCaseError> {
+    let filter = Filter { after, limit: PAGE, ..Filter::default() };
+    let page = sides.ask("list", |store| store.list(filter.clone())).await?;
+    Ok(page.unwrap_or_default())
+}
+
+fn without_empty(mut counts: Counts) -> Counts {
+    counts.tasks.retain(|of| {
+        let ended = of.succeeded + of.dead + of.cancelled + of.expired;
+        of.pending() + of.running + ended > 0
+    });
+    counts
+}
+
+/// Compares a page of a list with filters.
+pub(crate) async fn compare_page(
+    sides: &Sides,
+    queue: Option<Name>,
+    task: Option<Name>,
+    like: Option<&Job>,
+    limit: usize,
+) -> Result<(), TestCaseError> {
+    let state: Option<State> = like.map(|job| job.state);
+    let filter = Filter { queue, task, state, after: None, limit };
+    sides.ask("list", |store| store.list(filter.clone())).await.map(drop)
+}

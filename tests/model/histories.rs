@@ -1,0 +1,60 @@
+//! The histories, by what happens most in them.
+
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+
+use crate::chances::{Theme, history};
+use crate::play::play;
+
+/// Steps of a history at most.
+const MOST_STEPS: usize = 60;
+
+/// All kinds alike, without limits.
+const ANY: Theme =
+    Theme { enqueue: 5, turn: 8, odd_turn: 2, beat: 3, workers: 1, hand: 3, limit: 0, time: 4, clock: 0 };
+
+/// With limits: declared, set and cleared.
+const LIMITS: Theme = Theme { odd_turn: 1, workers: 2, hand: 1, limit: 4, ..ANY };
+
+/// Plays random histories of each theme, a test for each, which run side by side.
+macro_rules! histories {
+    ($($test:ident: $theme:expr;)*) => {
+        /// Histories of each theme: together at least 256, or 20,000 to soak.
+        fn cases() -> u32 {
+            let themes = [$(stringify!($test)),*].len() as u32;
+            let all = if std::env::var_os("FLEXIQ_SOAK").is_some() { 20_000 } else { 384 };
+            all / themes
+        }
+
+        $(
+            #[test]
+            fn $test() {
+                play_all(concat!("model/regressions/", stringify!($test), ".txt"), $theme);
+            }
+        )*
+    };
+}
+
+histories! {
+    any_history_is_the_models: ANY;
+    a_history_of_lost_workers_is_the_models: Theme { beat: 6, workers: 4, time: 8, hand: 1, ..ANY };
+    a_history_of_moving_clocks_is_the_models: Theme { beat: 5, time: 5, clock: 3, ..ANY };
+    a_history_of_hands_and_repeated_turns_is_the_models: Theme { odd_turn: 5, hand: 8, ..ANY };
+    a_history_of_limits_is_the_models: LIMITS;
+    a_history_of_limits_and_moving_clocks_is_the_models: Theme { beat: 4, clock: 2, ..LIMITS };
+}
+
+/// Plays histories of a theme. What fails is kept in the file, and played first from then on.
+fn play_all(file: &'static str, theme: Theme) {
+    let config = Config {
+        cases: cases(),
+        max_shrink_iters: 2_000,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(file))),
+        ..Config::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let played =
+        TestRunner::new(config).run(&history(theme, MOST_STEPS), |history| runtime.block_on(play(&history)));
+    if let Err(failure) = played {
+        panic!("{failure}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Plays a history: each step becomes a verb, or moves the clock. What workers say is in `fleet`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use flexiq::internals::{Enqueue, Lapse, LeaseId, NewJob, Payload, Timestamp, WorkerId};
+use flexiq::{Job, JobId};
+use proptest::sample::Index;
+use proptest::test_runner::TestCaseError;
+
+use crate::compare::{compare, compare_ends, compare_page};
+use crate::fleet::{Worker, pick};
+use crate::limits::{Declaration, name};
+use crate::sides::Sides;
+use crate::steps::{BEAT, Call, History, LEASE, QUEUES, Step, TASKS, WORKERS, secs};
+
+pub(crate) type Played<T = ()> = Result<T, TestCaseError>;
+
+/// A history under way.
+pub(crate) struct Play {
+    pub(crate) sides: Sides,
+    pub(crate) workers: [Option<Worker>; WORKERS],
+    /// A worker that beats while time passes, and holds nothing.
+    pub(crate) living: WorkerId,
+    /// What workers declare that begin because a step names them, in turn.
+    pub(crate) births: Vec<Declaration>,
+    /// Workers that ever were: the id of the next.
+    pub(crate) born: u8,
+    /// Every job that was ever enqueued, and its task.
+    pub(crate) enqueued: Vec<(JobId, usize)>,
+    /// Every lease that anyone was ever given.
+    pub(crate) leased: Vec<LeaseId>,
+    /// The jobs there are, as all sides see them.
+    pub(crate) jobs: BTreeMap<JobId, Job>,
+}
+
+/// Plays a history on all sides; the first difference ends it.
+pub(crate) async fn play(history: &History) -> Played {
+    let mut play = Play::begin(history.births.clone()).await?;
+    for (number, step) in history.steps.iter().enumerate() {
+        play.take(step).await.map_err(|error| at(number, error))?;
+        play.jobs = compare(&play.sides, &play.jobs).await.map_err(|error| at(number, error))?;
+    }
+    compare_ends(&play.sides, &play.jobs).await
+}
+
+fn at(number: usize, error: TestCaseError) -> TestCaseError {
+    TestCaseError::fail(format!("at step {number}: {error}"))
+}
+
+impl Play {
+    async fn begin(births: Vec<Declaration>) -> Played<Self> {
+        let play = Self {
+            sides: Sides::open().await,
+            workers: [const { None }; WORKERS],
+            living: WorkerId::from_bytes([0xff; 16]),
+            births,
+            born: 0,
+            enqueued: Vec::new(),
+            leased: Vec::new(),
+            jobs: BTreeMap::new(),
+        };
+        play.register_living().await?;
+        Ok(play)
+    }
+
+    async fn take(&mut self, step: &Step) -> Played {
+        match step {
+            Step::Enqueue { queue, jobs, max_pending } => self.enqueue(*queue, jobs, *max_pending).await,
+            Step::Turn { worker, queue, finishes, claim } => {
+                let (worker, queue) = self.busy(*worker, *queue, finishes);
+                self.turn(worker, queue, finishes, claim.as_ref(), 1).await
+            }
+            Step::LateTurn { worker, queue, finishes, claim } => {
+                self.turn(*worker, *queue, finishes, claim.as_ref(), -1).await
+            }
+            Step::TurnAgain { worker, queue } => self.turn_again(*worker, *queue).await,
+            Step::Beat { worker, leases, lapse } => self.beat(*worker, *leases, *lapse).await,
+            Step::Register { worker, declaration } => self.register(*worker, declaration).await,
+            Step::Retire { worker } => self.retire(*worker).await,
+            Step::Crash { worker } => {
+                self.workers[*worker] = None;
+                Ok(())
+            }
+            Step::Cancel { job } => {
+                let id = self.any_job(job);
+                self.sides.ask("cancel", |store| store.cancel(id)).await.map(drop)
+            }
+            Step::Retry { job } => {
+                let id = self.any_job(job);
+                self.sides.ask("retry", |store| store.retry(id)).await.map(drop)
+            }
+            Step::Delete { job } => {
+                let id = self.any_job(job);
+                self.sides.ask("delete", |store| store.delete(id)).await.map(drop)
+            }
+            Step::Read { job, queue, task, like, limit } => {
+                let id = self.any_job(job);
+                drop(self.sides.ask("job", |store| store.job(id)).await?);
+                let like = like.as_ref().and_then(|like| self.jobs.get(&self.any_job(like)));
+                let (queue, task) = (queue.map(|of| name(QUEUES[of])), task.map(|of| name(TASKS[of])));
+                compare_page(&self.sides, queue, task, like, *limit).await
+            }
+            Step::Limit(turned) => self
+                .sides
+                .ask("limit", |store| store.limit(turned.scope.clone(), turned.change.clone()))
+                .await
+                .map(drop),
+            Step::Advance(time) => {
+                self.sides.hands.advance(*time);
+                Ok(())
+            }
+            Step::Reach { moment, off_ms } => {
+                self.reach(moment, *off_ms);
+                Ok(())
+            }
+            Step::Pass { beats } => self.pass(*beats).await,
+            Step::JumpBy { ms } => {
+                self.sides.hands.step_to(Timestamp::from_millis(self.now().as_millis() + ms));
+                Ok(())
+            }
+            Step::Reopen => {
+                self.sides.reopen().await;
+                Ok(())
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.sides.clock.now()
+    }
+
+    /// A job that was enqueued at some time, or one that never was.
+    fn any_job(&self, of: &Index) -> JobId {
+        match self.enqueued.len() {
+            0 => job_id(0),
+            some => self.enqueued[of.index(some)].0,
+        }
+    }
+
+    async fn enqueue(&mut self, queue: usize, calls: &[Call], max_pending: Option<u64>) -> Played {
+        let jobs = calls.iter().map(|call| self.job(call)).collect();
+        let batch = Enqueue { queue: name(QUEUES[queue]), jobs, max_pending };
+        self.sides.ask("enqueue", |store| store.enqueue(batch.clone())).await.map(drop)
+    }
+
+    fn job(&mut self, call: &Call) -> NewJob {
+        let before = call.again.as_ref().filter(|_| !self.enqueued.is_empty());
+        let (id, task) = match before {
+            Some(again) => {
+                let (id, task) = self.enqueued[again.job.index(self.enqueued.len())];
+                (id, if again.is_same_task { task } else { call.task })
+            }
+            None => {
+                let id = job_id(self.enqueued.len() + 1);
+                self.enqueued.push((id, call.task));
+                (id, call.task)
+            }
+        };
+        NewJob {
+            id,
+            task: name(TASKS[task]),
+            partition: call.partition.into(),
+            payload: Payload { codec: 0, bytes: vec![b' '; call.bytes] },
+            priority: call.priority,
+            due: call.due,
+            expires: call.expires,
+            outset: call.outset,
+        }
+    }
+
+    /// Lets time pass with a beat of the living worker every three seconds.
+    async fn pass(&mut self, beats: u32) -> Played {
+        for _ in 0..beats {
+            self.sides.hands.advance(BEAT);
+            if self.send_beat(self.living, &[], Lapse::Loss).await?.is_unknown {
+                self.register_living().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to about a moment at which a job is due or expires. Never back, and never so far that all is pruned.
+    fn reach(&self, moment: &Index, off_ms: i64) {
+        let now = self.now();
+        let moments = self.jobs.values().filter(|job| !job.state.is_ended()).flat_map(|job| {
+            let lapse = job.started_at.map(|started| started + LEASE);
+            [Some(job.due_at), job.expires_at, lapse]
+        });
+        let ahead = |moment: &Timestamp| *moment > now && moment.since(now) < secs(7_200);
+        let moments: Vec<Timestamp> = moments.flatten().map(Timestamp::from).filter(ahead).collect();
+        if let Some(moment) = pick(&moments, moment) {
+            let by = moment.as_millis() + off_ms - now.as_millis();
+            self.sides.hands.advance(Duration::from_millis(by.unsigned_abs()));
+        }
+    }
+}
+
+/// The id of the job that was enqueued as so many-th: no two alike, and in an order of their own.
+fn job_id(number: usize) -> JobId {
+    let mixed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
+    bytes[8..].copy_from_slice(&(number as u64).to_be_bytes());
+    JobId::from_bytes(bytes)
+}

@@ -1,0 +1,170 @@
+//! What may happen in a history, in the words of the small world it happens in.
+//!
+//! Steps name jobs, leases and workers by index among those there are, so that any part of a history is a history, and a
+//! failing one shrinks well.
+
+use std::time::Duration;
+
+use flexiq::internals::{Due, Lapse, Outset, Transition};
+use proptest::sample::Index;
+
+use crate::limits::{Declaration, Turned};
+
+/// The queues of the small world.
+pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
+/// Its tasks; the last is enqueued to any queue.
+pub(crate) const TASKS: [&str; 3] = ["send", "resize", "anywhere"];
+/// The home of each task.
+pub(crate) const HOMES: [&str; 3] = ["mail", "media", "mail"];
+/// So many workers at once.
+pub(crate) const WORKERS: usize = 3;
+
+pub(crate) const LEASE: Duration = secs(10);
+pub(crate) const BEAT: Duration = secs(3);
+
+pub(crate) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// What happens, one step after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    /// What workers declare that begin because a step names them, in turn.
+    pub(crate) births: Vec<Declaration>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Enqueue {
+        queue: usize,
+        jobs: Vec<Call>,
+        max_pending: Option<u64>,
+    },
+    Turn {
+        worker: usize,
+        queue: usize,
+        finishes: Vec<End>,
+        claim: Option<Wanted>,
+    },
+    /// The newest turn of a worker and queue again, as it was.
+    TurnAgain {
+        worker: usize,
+        queue: usize,
+    },
+    /// A number that was used before, with other words.
+    LateTurn {
+        worker: usize,
+        queue: usize,
+        finishes: Vec<End>,
+        claim: Option<Wanted>,
+    },
+    Beat {
+        worker: usize,
+        leases: Named,
+        lapse: Lapse,
+    },
+    Register {
+        worker: usize,
+        declaration: Declaration,
+    },
+    Retire {
+        worker: usize,
+    },
+    /// The worker never speaks again.
+    Crash {
+        worker: usize,
+    },
+    Cancel {
+        job: Index,
+    },
+    Retry {
+        job: Index,
+    },
+    Delete {
+        job: Index,
+    },
+    /// A job and a page of a list are read.
+    Read {
+        job: Index,
+        queue: Option<usize>,
+        task: Option<usize>,
+        like: Option<Index>,
+        limit: usize,
+    },
+    Limit(Turned),
+    Advance(Duration),
+    /// Time goes to just before, at or just after a moment at which something is due or expires.
+    Reach {
+        moment: Index,
+        off_ms: i64,
+    },
+    /// Time passes as a living fleet sees it: with a beat of someone every three seconds.
+    Pass {
+        beats: u32,
+    },
+    /// The wall clock is stepped.
+    JumpBy {
+        ms: i64,
+    },
+    /// The file is closed and opened again.
+    Reopen,
+}
+
+/// One job of an enqueue.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The id of a job that was enqueued before; else a new one.
+    pub(crate) again: Option<Again>,
+    pub(crate) task: usize,
+    pub(crate) partition: &'static str,
+    pub(crate) bytes: usize,
+    pub(crate) priority: i8,
+    pub(crate) due: Due,
+    pub(crate) expires: Option<Duration>,
+    pub(crate) outset: Outset,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Again {
+    pub(crate) job: Index,
+    /// Whether it calls the same task as before.
+    pub(crate) is_same_task: bool,
+}
+
+/// One run that its worker says has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) lease: Lease,
+    pub(crate) transition: Transition,
+}
+
+/// Whose lease.
+#[derive(Clone, Debug)]
+pub(crate) enum Lease {
+    /// One that the worker believes to hold in the queue.
+    Held(Index),
+    /// One that anybody was ever given.
+    Any(Index),
+    /// Such a one, of another run.
+    OfRun(Index, u32),
+}
+
+/// What a claim asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) slots: Vec<u32>,
+    /// By task: the slot, how many, and losses forgiven.
+    pub(crate) rooms: [Option<(usize, u32, u32)>; 3],
+}
+
+/// Which leases a beat names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Named {
+    All,
+    EveryOther,
+    None,
+    /// Those of every worker.
+    Everyones,
+}
