@@ -17,8 +17,10 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     workers::notice_deaths(world, now);
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
     renew(world, now, beat, &mut answer);
+    let mut is_bounded = false;
     for queue in world.queues.clone() {
-        keep_house(world, now, &queue);
+        // A step is bounded over all queues: once a bound was hit, the rest is left to the claims and the next beat.
+        is_bounded = is_bounded || keep_house(world, now, &queue);
         prune(world, now, &queue, MOST_PRUNED);
     }
     workers::forget_the_silent(world, now);
