@@ -20,7 +20,10 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     let mut is_bounded = false;
     for queue in world.queues.clone() {
         // A step is bounded over all queues: once a bound was hit, the rest is left to the claims and the next beat.
-        is_bounded = is_bounded || keep_house(world, now, &queue);
+        if !is_bounded {
+            let left = keep_house(world, now, &queue);
+            is_bounded = left.has_expired || left.has_more;
+        }
         prune(world, now, &queue, MOST_PRUNED);
     }
     workers::forget_the_silent(world, now);
