@@ -40,8 +40,8 @@ impl Figure {
 
     fn reach(&self) -> Option<String> {
         match self.reach {
-            Reach::AtLeast(least) => Some(format!(">= {least}")),
-            Reach::AtMost(most) => Some(format!("<= {most}")),
+            Reach::AtLeast(least) => Some(format!(">= {}", rounded(least))),
+            Reach::AtMost(most) => Some(format!("<= {}", rounded(most))),
             Reach::Nothing => None,
         }
     }
@@ -59,9 +59,12 @@ pub(crate) fn quantile(values: &[f64], part: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
+fn rounded(value: f64) -> f64 {
+    (value * 1_000.0).round() / 1_000.0
+}
+
 /// An array for programs.
 pub(crate) fn json(figures: &[Figure]) -> Value {
-    let rounded = |value: f64| (value * 1_000.0).round() / 1_000.0;
     figures
         .iter()
         .map(|figure| {
