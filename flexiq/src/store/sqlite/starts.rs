@@ -10,8 +10,8 @@ use super::lanes::QueueId;
 use crate::clock::Timestamp;
 use crate::policy::{Log, Pace, Rate, longest};
 
-/// An addition prunes at most this many rows that no rate counts any more.
-const MOST_PRUNED: i64 = 1_000;
+/// An addition adds one row and prunes at most this many that no rate counts any more, so that pruning keeps up.
+const MOST_PRUNED: i64 = 2;
 
 /// The log of one gate, as it stood when it was opened.
 pub(super) struct Starts<'a> {

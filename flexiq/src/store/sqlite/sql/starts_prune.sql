@@ -1,12 +1,16 @@
+-- Looks at the oldest rows alone: moments grow with the numbers.
 DELETE FROM flexiq_starts
 WHERE queue = ?1
   AND task = ?2
   AND number IN (
     SELECT number
-    FROM flexiq_starts
-    WHERE queue = ?1
-      AND task = ?2
-      AND at <= ?3
-    ORDER BY number
-    LIMIT ?4
+    FROM (
+        SELECT number, at
+        FROM flexiq_starts
+        WHERE queue = ?1
+          AND task = ?2
+        ORDER BY number
+        LIMIT ?4
+    )
+    WHERE at <= ?3
 )
