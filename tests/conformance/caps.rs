@@ -290,6 +290,26 @@ for_every_store! {
         assert_eq!((of("report"), of("email")), (3, 7));
     }
 
+    async fn a_claim_says_whether_a_cap_counts_its_lease(bench: Bench) {
+        bench.set_task("send", Change::MaxConcurrent(Some(9))).await;
+        bench.set_task("build", Change::Rates(Some(rates("9/m")))).await;
+        bench.enqueue_many("q", [jobs("send", 1), jobs("build", 2)].concat()).await;
+        assert!(bench.claim(bench.living, &["send"], 1).await[0].is_capped);
+        assert!(!bench.claim(bench.living, &["build"], 1).await[0].is_capped);
+        bench.set_queue(Change::MaxConcurrent(Some(9))).await;
+        let turn = std::sync::Arc::new(flexiq::internals::Turn {
+            worker: bench.living,
+            queue: name("q"),
+            number: next_number(),
+            finishes: vec![],
+            claim: Some(claim(&["build"], 1)),
+        });
+        for _ in 0..2 {
+            let claimed = bench.store.turn(turn.clone()).await.expect("answers").claimed;
+            assert!(claimed[0].is_capped, "by the queue's cap, also when it is asked again");
+        }
+    }
+
     async fn the_same_turn_again_takes_no_second_slot(bench: Bench) {
         bench.set_task("send", Change::MaxConcurrent(Some(2))).await;
         bench.enqueue_many("q", jobs("send", 5)).await;

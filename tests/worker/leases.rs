@@ -30,6 +30,26 @@ async fn patient(#[state] journal: Journal) {
     std::future::pending::<()>().await;
 }
 
+#[flexiq::task(max_concurrent = 2)]
+async fn capped(#[state] journal: Journal, #[context] context: flexiq::Context) {
+    journal.note("capped");
+    let _told = Told(journal.clone());
+    while !context.is_cancelled() {
+        tokio::task::yield_now().await;
+    }
+    journal.note("told");
+    std::future::pending::<()>().await;
+}
+
+#[flexiq::task]
+async fn uncapped(#[state] journal: Journal, #[state] release: Release, #[context] context: flexiq::Context) {
+    journal.note("uncapped");
+    while !release.0.load(Ordering::Relaxed) {
+        tokio::task::yield_now().await;
+    }
+    journal.note(if context.is_cancelled() { "uncapped: told" } else { "uncapped: done" });
+}
+
 struct Told(Journal);
 
 impl Drop for Told {
@@ -148,6 +168,79 @@ async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
     let status = until(&queue, job.id(), "it runs again", |job| job.runs >= 2).await;
     assert_eq!(status.failures, 0);
     drop(worker);
+}
+
+#[tokio::test]
+async fn a_run_that_a_cap_counts_is_fenced_before_its_lease_can_end_and_others_go_on() {
+    let (queue, spy, clock) = spied().await;
+    let (journal, release) = (Journal::default(), Release::default());
+    let builder = queue.worker().tasks([task_capped(), task_uncapped()]).lease(LEASE);
+    let worker = builder.state(journal.clone()).state(release.clone()).start().await.expect("it starts");
+    let job = enqueue_capped(&queue).await.expect("stored");
+    let other = enqueue_uncapped(&queue).await.expect("stored");
+    journal.wait_for("capped", 1).await;
+    journal.wait_for("uncapped", 1).await;
+    // One beat is answered: from before it was sent, the lease lasts.
+    let beats = spy.calls(Verb::Extend);
+    clock.advance(BEAT);
+    spy.wait_for(Verb::Extend, beats + 1).await;
+    spy.set_away(true);
+    clock.advance(Duration::from_millis(7_999));
+    settle().await;
+    assert_eq!(journal.count("told"), 0, "two seconds before the lease can end, not earlier");
+    clock.advance(Duration::from_millis(1));
+    journal.wait_for("told", 1).await;
+    clock.advance(Duration::from_millis(999));
+    settle().await;
+    assert_eq!(journal.count("dropped"), 0, "it has a moment to end by itself");
+    clock.advance(Duration::from_millis(1));
+    journal.wait_for("dropped", 1).await;
+    // The lease still stands when the store comes back: nobody calls it lost.
+    spy.set_away(false);
+    let brought_home = async {
+        while journal.count("capped") < 2 {
+            clock.advance(Duration::from_millis(50));
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("the released job starts again", brought_home).await;
+    let status = job.status().await.expect("it is there");
+    assert_eq!((status.failures, status.deferrals, status.losses), (0, 0, 0));
+    release.0.store(true, Ordering::Relaxed);
+    journal.wait_for("uncapped: done", 1).await;
+    let status = other.status().await.expect("it is there");
+    assert_eq!((status.runs, status.losses), (1, 0));
+    drop(worker);
+}
+
+#[tokio::test]
+async fn a_short_lease_is_fenced_by_parts_of_itself_and_a_renewed_one_not_at_all() {
+    let (queue, spy, clock) = spied().await;
+    let (journal, lease) = (Journal::default(), Duration::from_secs(2));
+    let builder = queue.worker().tasks([task_capped()]).lease(lease).state(journal.clone());
+    let worker = builder.start().await.expect("it starts");
+    enqueue_capped(&queue).await.expect("stored");
+    journal.wait_for("capped", 1).await;
+    for _ in 0..10 {
+        let beats = spy.calls(Verb::Extend);
+        clock.advance(lease.mul_f64(0.3));
+        spy.wait_for(Verb::Extend, beats + 1).await;
+    }
+    assert_eq!(journal.count("told"), 0, "three leases, each renewed");
+    spy.set_away(true);
+    clock.advance(Duration::from_millis(1_600));
+    journal.wait_for("told", 1).await;
+    assert_eq!(journal.count("dropped"), 0);
+    clock.advance(Duration::from_millis(200));
+    journal.wait_for("dropped", 1).await;
+    drop(worker);
+}
+
+/// Lets all that is ready run: what has not happened then, is not going to.
+async fn settle() {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

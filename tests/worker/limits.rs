@@ -1,6 +1,7 @@
-//! How much runs at once on one worker.
+//! How much runs at once: on one worker, and on the whole fleet.
 
-use flexiq_tests::{Journal, queue, soon};
+use flexiq::Queue;
+use flexiq_tests::{Journal, Spy, Verb, queue, soon};
 use tokio::sync::Semaphore;
 
 use std::sync::Arc;
@@ -40,6 +41,17 @@ async fn busy(#[state] gate: Gate, #[state] journal: Journal) {
 fn busy_plainly(#[state] gate: Gate, #[state] journal: Journal, #[context] context: flexiq::Context) {
     journal.note("busy plainly");
     context.block_on(gate.pass());
+}
+
+#[flexiq::task(max_concurrent = 3)]
+async fn export(#[state] gate: Gate, #[state] journal: Journal) {
+    journal.note("export");
+    gate.pass().await;
+}
+
+#[flexiq::task(rate_limit = "5/m")]
+async fn notify(#[state] journal: Journal) {
+    journal.note("notify");
 }
 
 #[tokio::test]
@@ -123,4 +135,56 @@ async fn two_workers_have_a_share_each() {
     journal.wait_for("report", 10).await;
     first.shutdown().await.expect("it stops");
     second.shutdown().await.expect("it stops");
+}
+
+#[tokio::test]
+async fn a_cap_holds_on_the_whole_fleet_and_a_freed_slot_is_filled_at_once() {
+    let (queue, _clock) = queue().await;
+    let (gate, journal) = (Gate::closed(), Journal::default());
+    queue.enqueue_many((0..12).map(|_| enqueue_export(&queue))).await.expect("stored");
+    let builder =
+        queue.worker().tasks([task_export(), task_email()]).state(gate.clone()).state(journal.clone());
+    let first = builder.clone().start().await.expect("it starts");
+    let second = builder.start().await.expect("it starts");
+    journal.wait_for("export", 3).await;
+    let email = enqueue_email(&queue).await.expect("stored");
+    soon("an email behind nine exports", email.result()).await.expect("it is sent");
+    for done in 1..=9 {
+        let counts = queue.counts().await.expect("counted");
+        let exports = counts.iter().find(|task| task.task == "export").expect("it is known");
+        assert!(exports.running <= 3, "{}", exports.running);
+        gate.0.add_permits(1);
+        journal.wait_for("export", 3 + done).await;
+    }
+    gate.0.add_permits(3);
+    first.shutdown().await.expect("it stops");
+    second.shutdown().await.expect("it stops");
+}
+
+#[tokio::test]
+async fn a_raised_cap_and_an_opened_window_start_what_waits() {
+    let (queue, clock) = queue().await;
+    let spy = Spy::on(queue.below());
+    let queue = Queue::on(spy.clone());
+    let (gate, journal) = (Gate::closed(), Journal::default());
+    queue.enqueue_many((0..5).map(|_| enqueue_export(&queue))).await.expect("stored");
+    queue.enqueue_many((0..12).map(|_| enqueue_notify(&queue))).await.expect("stored");
+    let builder =
+        queue.worker().tasks([task_export(), task_notify()]).state(gate.clone()).state(journal.clone());
+    let worker = builder.start().await.expect("it starts");
+    journal.wait_for("export", 3).await;
+    journal.wait_for("notify", 5).await;
+    queue.set_task_concurrency("export", 5).await.expect("set");
+    journal.wait_for("export", 5).await;
+    for minute in 1..=2 {
+        // The worker beats on the way to the next minute: without, its answers would come too late for it.
+        for _ in 0..20 {
+            let beats = spy.calls(Verb::Extend);
+            clock.advance(std::time::Duration::from_secs(3));
+            spy.wait_for(Verb::Extend, beats + 1).await;
+        }
+        journal.wait_for("notify", (5 * (minute + 1)).min(12)).await;
+    }
+    gate.0.add_permits(5);
+    worker.shutdown().await.expect("it stops");
 }

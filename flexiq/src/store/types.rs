@@ -222,6 +222,8 @@ pub struct Claimed {
     pub ready_at: Timestamp,
     /// The store's moment of the claim.
     pub claimed_at: Timestamp,
+    /// Whether a cap counts its lease, so that its run must not outlive it.
+    pub is_capped: bool,
 }
 
 /// A worker's sign of life.

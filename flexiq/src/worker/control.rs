@@ -15,6 +15,8 @@ pub(super) enum Stop {
     LeaseLost,
     /// The grace of the shutdown is over.
     Shutdown,
+    /// Its lease could not be renewed and may end, and a cap counts it.
+    Fenced,
 }
 
 /// One run's way of being told to stop.
@@ -24,6 +26,8 @@ pub(super) struct Control {
     token: CancellationToken,
     /// The first reason holds: what comes later finds the run stopping already.
     reason: OnceLock<Stop>,
+    /// Its last moment is over, however much of it was left.
+    over: CancellationToken,
 }
 
 impl Control {
@@ -31,6 +35,17 @@ impl Control {
     pub(super) fn stop(&self, reason: Stop) {
         let _ = self.reason.set(reason);
         self.token.cancel();
+    }
+
+    /// Tells the run to stop, if it was not told before, and gives it no moment more.
+    pub(super) fn drop_now(&self, reason: Stop) {
+        self.stop(reason);
+        self.over.cancel();
+    }
+
+    /// Waits until the run is given no moment more.
+    pub(super) async fn over(&self) {
+        self.over.cancelled().await;
     }
 
     /// Why the run was told to stop, if it was.

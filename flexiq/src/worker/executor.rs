@@ -15,7 +15,7 @@ use tracing::Instrument;
 
 use super::control::{Control, Stop};
 use super::ending::Ending;
-use super::leases::Leases;
+use super::leases::{Leases, Started};
 use super::threads::Threads;
 use crate::clock::Clock;
 use crate::job::{After, Outcome};
@@ -58,16 +58,25 @@ struct Run {
 }
 
 impl Executor {
-    /// Starts a claimed job on the kind of slot that its task needs. Its outcome is sent once.
+    /// Starts a claimed job on the kind of slot that its task needs. Its outcome is sent once. `sent` is when its claim
+    /// was sent, by the monotonic clock.
     pub(super) fn start(
         &self,
         claimed: Claimed,
+        sent: Duration,
         queue: &Name,
         definition: &'static TaskDefinition,
     ) -> Ending {
         let ending = Ending::new(definition, &claimed);
         let control = Arc::new(Control::default());
-        self.leases.add(claimed.lease, control.clone(), definition.kind, definition.name);
+        let started = Started {
+            control: control.clone(),
+            kind: definition.kind,
+            task: definition.name,
+            is_capped: claimed.is_capped,
+            sent,
+        };
+        self.leases.add(claimed.lease, started);
         let span = tracing::info_span!(
             "flexiq.run",
             job.id = %claimed.lease.job,
@@ -181,6 +190,13 @@ async fn drive(mut body: Body, control: &Control, timeout: Option<Duration>, clo
             biased;
             outcome = guarded(&mut body) => return settle(outcome, Some(told)),
             () = clock.sleep(LAST_MOMENT) => settle(Outcome::Released, Some(told)),
+            () = control.over() => settle(Outcome::Released, Some(told)),
+        },
+        // The fence says when: its clock began with the lease.
+        Stop::Fenced => tokio::select! {
+            biased;
+            outcome = guarded(&mut body) => return settle(outcome, Some(told)),
+            () = control.over() => Outcome::Released,
         },
     };
     dropped(body);
@@ -212,13 +228,13 @@ fn dropped(body: Body) {
 
 /// What an outcome means after the run was told to stop.
 ///
-/// A success is one, whatever came. A cancelled job does not run again. An error of a run that shutdown interrupted is
-/// no fault of its job.
+/// A success is one, whatever came. A cancelled job does not run again. An error of a run that was interrupted by the
+/// shutdown or by its lease is no fault of its job.
 fn settle(outcome: Outcome, told: Option<Stop>) -> Outcome {
     match (told, outcome) {
         (_, success @ Outcome::Succeeded(_)) => success,
         (Some(Stop::Cancelled), _) => Outcome::Cancelled,
-        (Some(Stop::Shutdown | Stop::LeaseLost), Outcome::Failed { .. }) => Outcome::Released,
+        (Some(Stop::Shutdown | Stop::LeaseLost | Stop::Fenced), Outcome::Failed { .. }) => Outcome::Released,
         (_, outcome) => outcome,
     }
 }

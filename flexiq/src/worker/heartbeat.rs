@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::away::{Away, Pauses};
+use super::fence;
 use super::leases::Leases;
 use super::pump::Pump;
 use crate::clock::Clock;
@@ -78,6 +79,7 @@ impl Beater {
     async fn run(self, mut orders: mpsc::Receiver<LastBeat>) {
         let last = tokio::select! {
             () = self.beat_for_ever() => unreachable!("it beats for ever"),
+            () = fence::keep(&self.leases, self.store.clock()) => unreachable!("it fences for ever"),
             last = orders.recv() => last,
         };
         // Without an order the runtime of the worker is gone, and its async runs with it.
@@ -88,6 +90,7 @@ impl Beater {
             tokio::select! {
                 () = pump.bring_home() => {}
                 () = self.beat_for_ever() => {}
+                () = fence::keep(&self.leases, self.store.clock()) => {}
             }
             let _ = self.store.retire(self.worker).await;
         } else {
@@ -124,6 +127,7 @@ impl Beater {
 
     /// Renews the leases, and tells the runs whose lease is lost or whose job was cancelled.
     async fn beat(&self) -> Result<()> {
+        let sent = self.store.clock().elapsed();
         let beat = Beat {
             worker: self.worker,
             lease: self.lease,
@@ -133,12 +137,13 @@ impl Beater {
         match self.store.extend(beat).await {
             Ok(answer) => {
                 self.away.answered();
+                self.leases.renewed(sent);
+                answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
+                answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
                 if answer.is_unknown {
                     // The store has lost it, or it was silent for too long.
                     self.store.register(self.hello.clone()).await?;
                 }
-                answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
-                answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
                 Ok(())
             }
             Err(error) => {

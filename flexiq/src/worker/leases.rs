@@ -1,16 +1,29 @@
-//! The leases that a worker holds: the pump adds and removes them, the heartbeat renews them.
+//! The leases that a worker holds: the pump adds and removes them, the heartbeat renews and fences them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use super::control::{Control, Stop};
+use super::fence::Fence;
 use crate::store::{Lapse, LeaseId};
 use crate::task::Kind;
 
 /// The leases that a worker holds, each until its finish is answered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Leases {
-    held: Arc<Mutex<HashMap<LeaseId, Held>>>,
+    book: Arc<Mutex<Book>>,
+    fence: Fence,
+    nearer: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    held: HashMap<LeaseId, Held>,
+    /// When the fence looks next. Only what is nearer needs to wake it.
+    next_look: Option<Duration>,
 }
 
 /// A lease, and the run that goes with it.
@@ -24,46 +37,119 @@ struct Held {
     is_lost: bool,
     /// The body has returned or was dropped; its finish is on the way.
     has_ended: bool,
+    /// A cap counts it.
+    is_capped: bool,
+    /// When its last renewal was sent, by the monotonic clock: the lease lasts at least from there.
+    renewed: Duration,
+    /// Whether the beat under way names it.
+    is_asked: bool,
+}
+
+/// What the executor knows of a lease that it starts a run with.
+#[derive(Clone, Debug)]
+pub(super) struct Started {
+    pub(super) control: Arc<Control>,
+    pub(super) kind: Kind,
+    pub(super) task: &'static str,
+    pub(super) is_capped: bool,
+    /// When the claim was sent, by the monotonic clock.
+    pub(super) sent: Duration,
 }
 
 impl Leases {
-    pub(super) fn add(&self, lease: LeaseId, control: Arc<Control>, kind: Kind, task: &'static str) {
-        let held = Held { control, kind, task, lapse: Lapse::Loss, is_lost: false, has_ended: false };
-        self.lock().insert(lease, held);
+    pub(super) fn new(lease: Duration) -> Self {
+        Self { book: Arc::default(), fence: Fence::of(lease), nearer: Arc::default() }
+    }
+
+    pub(super) fn add(&self, lease: LeaseId, started: Started) {
+        let Started { control, kind, task, is_capped, sent } = started;
+        let held = Held {
+            control,
+            kind,
+            task,
+            lapse: Lapse::Loss,
+            is_lost: false,
+            has_ended: false,
+            is_capped,
+            renewed: sent,
+            is_asked: false,
+        };
+        let mut book = self.lock();
+        book.held.insert(lease, held);
+        if is_capped && book.next_look.is_none_or(|next| sent + self.fence.tell < next) {
+            self.nearer.notify_one();
+        }
     }
 
     /// The body of this run is gone.
     pub(super) fn end(&self, lease: LeaseId) {
-        if let Some(held) = self.lock().get_mut(&lease) {
+        if let Some(held) = self.lock().held.get_mut(&lease) {
             held.has_ended = true;
         }
     }
 
     /// The finish of this run was answered.
     pub(super) fn remove(&self, lease: LeaseId) {
-        self.lock().remove(&lease);
+        self.lock().held.remove(&lease);
     }
 
     /// What a beat renews.
     pub(super) fn to_renew(&self) -> Vec<(LeaseId, Lapse)> {
         self.lock()
-            .iter()
+            .held
+            .iter_mut()
             .filter(|(_, held)| !held.is_lost)
-            .map(|(lease, held)| (*lease, held.lapse))
+            .map(|(lease, held)| {
+                held.is_asked = true;
+                (*lease, held.lapse)
+            })
             .collect()
+    }
+
+    /// The leases that were last named by [`to_renew`](Self::to_renew) were renewed by a beat that was sent then.
+    pub(super) fn renewed(&self, sent: Duration) {
+        for held in self.lock().held.values_mut().filter(|held| held.is_asked) {
+            (held.is_asked, held.renewed) = (false, held.renewed.max(sent));
+        }
+    }
+
+    /// Tells the runs that a cap counts and whose lease comes near its end, and drops those that come nearer. Answers
+    /// when to look again. One that was told and then renewed after all is not dropped.
+    pub(super) fn fence(&self, now: Duration) -> Option<Duration> {
+        let mut book = self.lock();
+        let mut next: Option<Duration> = None;
+        for held in book.held.values().filter(|held| held.is_capped && !held.has_ended) {
+            let (tell, drop) = (held.renewed + self.fence.tell, held.renewed + self.fence.drop);
+            if drop <= now {
+                held.control.drop_now(Stop::Fenced);
+                continue;
+            }
+            if tell <= now {
+                held.control.stop(Stop::Fenced);
+            }
+            let look = if tell <= now { drop } else { tell };
+            next = Some(next.map_or(look, |next| next.min(look)));
+        }
+        book.next_look = next;
+        next
+    }
+
+    /// Waits until a lease comes that the fence must look at earlier than it knows.
+    pub(super) async fn nearer(&self) {
+        self.nearer.notified().await;
     }
 
     /// Tells a run that its lease is another worker's.
     pub(super) fn lose(&self, lease: LeaseId) {
-        if let Some(held) = self.lock().get_mut(&lease) {
+        if let Some(held) = self.lock().held.get_mut(&lease) {
             held.is_lost = true;
-            held.control.stop(Stop::LeaseLost);
+            held.control.drop_now(Stop::LeaseLost);
         }
     }
 
     /// Tells a run that its job was cancelled.
     pub(super) fn cancel(&self, lease: LeaseId) {
-        if let Some(held) = self.lock().get(&lease) {
+        if let Some(held) = self.lock().held.get(&lease) {
             held.control.stop(Stop::Cancelled);
         }
     }
@@ -71,7 +157,7 @@ impl Leases {
     /// Tells every run that the grace is over. From now on their leases lapse as releases: whatever keeps them from
     /// being finished is no fault of their jobs.
     pub(super) fn shut_down(&self) {
-        for held in self.lock().values_mut() {
+        for held in self.lock().held.values_mut() {
             held.lapse = Lapse::Release;
             held.control.stop(Stop::Shutdown);
         }
@@ -81,6 +167,7 @@ impl Leases {
     pub(super) fn running_plain(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self
             .lock()
+            .held
             .values()
             .filter(|held| held.kind == Kind::Plain && !held.has_ended)
             .map(|held| held.task)
@@ -89,8 +176,8 @@ impl Leases {
         names
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<LeaseId, Held>> {
+    fn lock(&self) -> MutexGuard<'_, Book> {
         // Each change above is one assignment or call: a poisoned lock hides nothing half done.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,6 +8,7 @@ mod builder;
 mod control;
 mod ending;
 mod executor;
+mod fence;
 mod heartbeat;
 mod leases;
 mod plan;
@@ -55,7 +56,7 @@ impl Worker {
         let id = hello.worker;
         let store = queue.store().clone();
         let away = Arc::new(Away::default());
-        let leases = Leases::default();
+        let leases = Leases::new(plan.lease);
         let heartbeat = Heartbeat::start(Beater {
             store: store.clone(),
             worker: id,

@@ -359,7 +359,7 @@ impl Pump {
         self.streams[index].is_hungry |= answer.more || is_spent;
         for claimed in answer.claimed {
             match self.plan.task(&claimed.task) {
-                Some(task) if !is_late && self.stopping.is_none() => self.start(index, task, claimed),
+                Some(task) if !is_late && self.stopping.is_none() => self.start(index, task, claimed, sent),
                 _ => self.put_back(index, &claimed),
             }
         }
@@ -382,10 +382,10 @@ impl Pump {
             || offer.tasks.iter().any(|(task, most)| tasks.get(task).is_some_and(|filled| filled >= most))
     }
 
-    fn start(&mut self, index: usize, task: usize, claimed: Claimed) {
+    fn start(&mut self, index: usize, task: usize, claimed: Claimed, sent: Duration) {
         let lease = claimed.lease;
         let ending =
-            self.executor.start(claimed, &self.streams[index].queue, self.plan.tasks[task].definition);
+            self.executor.start(claimed, sent, &self.streams[index].queue, self.plan.tasks[task].definition);
         self.slots.fill(task);
         self.has_started = true;
         self.runs.insert(lease, Active { stream: index, task, ending });

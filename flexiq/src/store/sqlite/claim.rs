@@ -110,7 +110,8 @@ fn take(
         if claimed.len() >= MOST_JOBS || bytes >= MOST_BYTES {
             return Ok((claimed, true));
         }
-        let Some(job) = lane.take(write)? else { continue };
+        let Some(mut job) = lane.take(write)? else { continue };
+        job.is_capped = rooms.is_capped(lane.task);
         bytes += job.payload.bytes.len();
         claimed.push(job);
         rooms.take(lane.task);
@@ -191,6 +192,10 @@ impl Rooms {
         let (passage, room) = &self.tasks[task];
         let free = room.map_or(0, |room| self.free(room));
         (free.min(passage.room()).min(self.queue.room()) as usize).min(self.most)
+    }
+
+    fn is_capped(&self, task: usize) -> bool {
+        self.queue.is_capped() || self.tasks[task].0.is_capped()
     }
 
     fn take(&mut self, task: usize) {

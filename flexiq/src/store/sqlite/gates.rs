@@ -238,7 +238,12 @@ impl Passage {
         self.verdict.starts().saturating_sub(self.taken)
     }
 
-    /// One has passed. The last look is not spent by those that no gate counts.
+    /// Whether a cap counts what passes.
+    pub(super) fn is_capped(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.gate.max_concurrent.is_some())
+    }
+
+    /// One has passed.
     pub(super) fn take(&mut self) {
         if self.gate.is_some() {
             self.taken += 1;
@@ -279,6 +284,16 @@ pub(super) fn look(
         }
     }
     Ok(Sight::Startable)
+}
+
+/// Whether a cap counts the leases of a task in a queue.
+pub(super) fn is_capped(connection: &Connection, queue: &Name, task: &Name) -> rusqlite::Result<bool> {
+    for (scope, name) in [(scope::QUEUE, queue), (scope::TASK, task)] {
+        if gate_of(connection, scope, name)?.is_some_and(|gate| gate.max_concurrent.is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn gate_of(connection: &Connection, scope: u8, name: &Name) -> rusqlite::Result<Option<Gate>> {

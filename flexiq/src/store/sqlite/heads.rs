@@ -10,6 +10,7 @@ use rusqlite::{Row, params};
 
 use super::codes::{read_id, unreadable};
 use super::enqueue::{PAYLOAD, duration, read_body};
+use super::gates::is_capped;
 use super::lanes::LaneId;
 use super::write::Write;
 use crate::clock::Timestamp;
@@ -172,6 +173,7 @@ pub(super) fn read_claimed(
     let lane = write.lanes.name(connection, row.get(11)?)?;
     let claimed_at = Timestamp::from_millis(row.get(12)?);
     let mut claimed = read_lease(row, lane.task.clone(), &lane.partition, claimed_at)?;
+    claimed.is_capped = is_capped(connection, &lane.queue, &lane.task)?;
     fill_payload(write, &mut claimed)?;
     Ok(Some(claimed))
 }
@@ -201,6 +203,7 @@ fn read_lease(
             bytes: row.get::<_, Option<Vec<u8>>>(10)?.unwrap_or_default(),
         },
         claimed_at,
+        is_capped: false,
     })
 }
 

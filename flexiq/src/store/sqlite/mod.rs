@@ -307,14 +307,18 @@ impl Drop for Awaited<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use rusqlite::StatementStatus;
 
     use super::*;
+    use crate::clock::Timestamp;
     use crate::error::Effect;
     use crate::job::{Due, Transition, Value};
+    use crate::policy::Rate;
     use crate::store::{Claim, Finish, Finished, NewJob, Outset, Payload, Room};
 
-    const LEASE: std::time::Duration = std::time::Duration::from_secs(10);
+    const LEASE: Duration = Duration::from_secs(10);
 
     fn name(text: &str) -> Name {
         Name::new("test", text).expect("tests use valid names")
@@ -354,6 +358,7 @@ mod tests {
                 include_str!("sql/claim_heads.sql"),
                 include_str!("sql/claim_lease.sql"),
                 include_str!("sql/house_moments.sql"),
+                include_str!("sql/gate.sql"),
             ] {
                 steps += write.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);
             }
@@ -380,6 +385,65 @@ mod tests {
             costs.push(claim_steps(&store).await);
         }
         assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
+    }
+
+    #[tokio::test]
+    async fn a_lane_behind_a_shut_gate_costs_a_claim_one_look_whatever_its_length() {
+        let mut costs = Vec::new();
+        for others in [1, 10] {
+            let store = in_memory().await;
+            store.limit(Scope::Task(name("blocked")), Change::MaxConcurrent(Some(3))).await.expect("set");
+            let both = |number, most| {
+                let mut turn = turn(number, vec![], most);
+                let claim = turn.claim.as_mut().expect("it claims");
+                claim.tasks.push(Room { task: name("blocked"), ..claim.tasks[0].clone() });
+                turn
+            };
+            store.enqueue(batch("blocked", 3, 2)).await.expect("stored");
+            assert_eq!(store.turn(Arc::new(both(1, 10))).await.expect("answers").claimed.len(), 3);
+            for _ in 0..others {
+                store.enqueue(batch("blocked", 1_000, 2)).await.expect("stored");
+            }
+            store.enqueue(batch("free", 20, 2)).await.expect("stored");
+            claim_steps(&store).await;
+            let claimed = store.turn(Arc::new(both(2, 10))).await.expect("answers").claimed;
+            assert!(claimed.len() == 10 && claimed.iter().all(|claimed| *claimed.task == *"free"));
+            costs.push(claim_steps(&store).await);
+        }
+        assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
+    }
+
+    #[tokio::test]
+    async fn the_log_of_a_rate_keeps_no_more_than_its_window_and_a_row_for_all_that_start_together() {
+        let (clock, hands) = Clock::manual(Timestamp::from_millis(1_700_000_000_000));
+        let mut options = SqliteOptions::new(Location::Memory);
+        options.clock = clock;
+        let store = SqliteStore::open(options).await.expect("the store opens");
+        let rate = |text: &str| text.parse().expect("a rate");
+        let change = Change::Rates(Some(vec![rate("1000/s"), rate("100000/h")]));
+        store.limit(Scope::Task(name("free")), change).await.expect("set");
+        store.enqueue(batch("free", 100, 2)).await.expect("stored");
+        for number in 1..=4 {
+            store.turn(Arc::new(turn(number, vec![], 25))).await.expect("answers");
+        }
+        let rows = async || {
+            let asked = store.writer.ask(Priority::Normal, |write| {
+                let sum = "SELECT count(*), sum(starts) FROM flexiq_starts";
+                Ok(write.connection.query_row(sum, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+            });
+            let rows: (i64, i64) = asked.within(store.options.timeout, &store.place).await.expect("answers");
+            rows
+        };
+        assert_eq!(rows().await, (4, 100));
+        let change =
+            Change::Rates(Some(vec![Rate { starts: 9, period: Duration::from_millis(1), spread: false }]));
+        store.limit(Scope::Task(name("free")), change).await.expect("set");
+        for number in 5..=9 {
+            store.enqueue(batch("free", 1, 2)).await.expect("stored");
+            hands.advance(Duration::from_millis(1));
+            store.turn(Arc::new(turn(number, vec![], 1))).await.expect("answers");
+        }
+        assert_eq!(rows().await, (1, 1), "what no window counts is forgotten");
     }
 
     #[tokio::test]
