@@ -45,11 +45,12 @@ pub(super) fn claim(
         }
         take_room(&mut wanted, &task);
         gates::charge(world, now, queue, &task);
+        let is_capped = gates::is_capped(world, queue, &task);
         let lease = Lease { worker, until: now + wanted.lease, max_losses, lapse: Lapse::Loss };
         let record = world.job(id);
         record.start(now, lease);
         bytes += record.payload.bytes.len();
-        claimed.push(lease_of(record));
+        claimed.push(lease_of(record, is_capped));
     }
     (claimed, left.has_more)
 }
@@ -77,7 +78,7 @@ fn take_room(wanted: &mut Claim, task: &Name) {
 }
 
 /// A running job, as it is answered to its worker.
-pub(super) fn lease_of(record: &Record) -> Claimed {
+pub(super) fn lease_of(record: &Record, is_capped: bool) -> Claimed {
     Claimed {
         lease: record.lease_id(),
         task: record.task.clone(),
@@ -89,5 +90,6 @@ pub(super) fn lease_of(record: &Record) -> Claimed {
         losses: record.losses,
         ready_at: record.due_at,
         claimed_at: record.started_at.expect("a running job was started"),
+        is_capped,
     }
 }

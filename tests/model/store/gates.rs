@@ -145,6 +145,11 @@ pub(super) fn is_open(world: &World, now: Timestamp, queue: &Name, task: &Name) 
     })
 }
 
+/// Whether a cap counts the leases of this task in this queue.
+pub(super) fn is_capped(world: &World, queue: &Name, task: &Name) -> bool {
+    both(world, queue, task).iter().any(|standing| standing.limits().max_concurrent.is_some())
+}
+
 /// Counts one start, which every gate has let through. A gate without a rate counts none.
 pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name) {
     for standing in both(world, queue, task) {
