@@ -7,7 +7,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::bells::Truth;
 use super::codes::state;
 use super::declared::notice_deaths;
 use super::failure::Tried;
@@ -15,6 +14,7 @@ use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask};
 use super::heads::{Key, OpenLane, lease_single_heads};
 use super::house::{keep_house, next_moment};
 use super::lanes::QueueId;
+use super::news::Truth;
 use super::write::Write;
 use crate::name::Name;
 use crate::policy::Verdict;

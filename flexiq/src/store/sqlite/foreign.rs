@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::bells::Hub;
 use super::file_id::OpenedFile;
 use super::house::{all_moments, all_waiting};
+use super::hub::Hub;
 use super::lanes::Lanes;
 use crate::clock::Timestamp;
 
@@ -57,10 +57,10 @@ impl Foreign {
             return Ok(());
         }
         for (_, queue, task) in all_waiting(connection)? {
-            hub.set_right(connection, lanes, &queue, &task, now)?;
+            hub.bells().set_right(connection, lanes, &queue, &task, now)?;
         }
         for (queue, moment) in all_moments(connection)? {
-            hub.put_in(&queue, moment);
+            hub.bells().put_in(&queue, moment);
         }
         for worker in hub.calls.listening() {
             if super::cancel::is_called(connection, worker)? {

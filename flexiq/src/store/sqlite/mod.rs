@@ -21,9 +21,11 @@ mod gates;
 mod guard;
 mod heads;
 mod house;
+mod hub;
 mod lanes;
 mod ledger;
 mod limits;
+mod news;
 mod open;
 mod options;
 mod prune;
@@ -47,10 +49,10 @@ use tokio::sync::oneshot;
 
 pub use options::{Location, SqliteOptions, Synchronous};
 
-use self::bells::Hub;
 use self::failure::Tried;
 use self::file_id::OpenedFile;
 use self::foreign::Foreign;
+use self::hub::Hub;
 use self::reader::Reader;
 use self::ticket::Asked;
 use self::write::Write;
@@ -184,14 +186,14 @@ impl Store for SqliteStore {
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
         let waiting = match &turn.claim {
-            Some(claim) => self.hub.waiting_for(&turn.queue, &claim.tasks),
+            Some(claim) => self.hub.bells().waiting_for(&turn.queue, &claim.tasks),
             None => 0,
         };
         self.write(Priority::Normal, move |write| turn::turn(write, Arc::unwrap_or_clone(turn), waiting))
     }
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
-        let awaited = self.hub.queues_awaited();
+        let awaited = self.hub.bells().queues_awaited();
         self.write(Priority::First, move |write| extend::extend(write, beat, &awaited))
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bells::{Hub, Next};
+use super::bells::Next;
+use super::hub::Hub;
 use crate::clock::Clock;
 use crate::store::types::{Wait, Wake};
 
@@ -12,12 +13,13 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 /// Waits until the worker should claim.
 pub(super) async fn wait(hub: Arc<Hub>, clock: Clock, wait: Wait) -> Wake {
-    let (id, told) = hub.enter(wait);
+    let (id, told) = hub.bells().enter(wait);
     // Leaves when this future is dropped, too, so that what was handed to it goes to another.
     let place = Place { hub, id };
     loop {
         let now = clock.now();
-        match place.hub.next(id, now) {
+        let next = place.hub.bells().next(id, now);
+        match next {
             Next::Wake(wake) => return wake,
             Next::Sleep(None) => told.notified().await,
             Next::Sleep(Some(moment)) => {
@@ -37,6 +39,6 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.hub.leave(self.id);
+        self.hub.bells().leave(self.id);
     }
 }

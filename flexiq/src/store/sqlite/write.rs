@@ -2,10 +2,10 @@
 
 use rusqlite::Connection;
 
-use super::bells::News;
 use super::codes::state;
 use super::lanes::{LaneId, Lanes, QueueId};
 use super::ledger::Ledger;
+use super::news::News;
 use crate::clock::Timestamp;
 use crate::job::JobId;
 

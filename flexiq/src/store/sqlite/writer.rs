@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::bells::{Hub, News};
 use super::failure::{Failure, Tried, again, explain, is_busy};
 use super::foreign::Foreign;
+use super::hub::Hub;
 use super::lanes::Lanes;
 use super::ledger::Ledger;
+use super::news::News;
 use super::ticket::{Asked, Ticket};
 use super::write::Write;
 use crate::clock::Clock;
@@ -223,7 +224,7 @@ impl Office {
                 continue;
             }
             // Bells that are rung from here on may be news that this transaction does not see.
-            let tick = self.hub.tick();
+            let tick = self.hub.bells().tick();
             if let Err(error) = self.begin() {
                 // Busy is said only when nobody waits any more.
                 if !is_busy(&error) {

@@ -1,0 +1,56 @@
+//! What a committed request has to tell those who wait.
+
+use super::lanes::LaneId;
+use crate::clock::Timestamp;
+use crate::job::JobId;
+use crate::name::Name;
+use crate::store::types::WorkerId;
+
+/// What a committed request has to tell.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Lanes in which a job became ready.
+    pub(super) ready: Vec<LaneId>,
+    /// Lanes of which a lease has ended, so that a cap may have room.
+    pub(super) freed: Vec<LaneId>,
+    /// Lanes whose gate was changed.
+    pub(super) changed: Vec<LaneId>,
+    /// What a claim saw at its end.
+    pub(super) claim: Option<Truth>,
+    /// Moments that were put in: due times and expiries.
+    pub(super) earlier: Vec<(Name, Timestamp)>,
+    /// The next moment of a queue, as it now is.
+    pub(super) moments: Vec<(Name, Option<Timestamp>)>,
+    pub(super) ended: Vec<JobId>,
+    /// Workers of which a job was cancelled.
+    pub(super) called: Vec<WorkerId>,
+}
+
+/// What a claim saw at its end.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub(super) worker: WorkerId,
+    pub(super) queue: Name,
+    /// The tasks that it had room for.
+    pub(super) tasks: Vec<Name>,
+    /// All tasks of the queue of which something is still ready and all gates are open,
+    pub(super) startable: Vec<Name>,
+    /// and those of which something is ready behind a gate that is shut.
+    pub(super) shut: Vec<Name>,
+}
+
+impl News {
+    /// A moment at which time alone may make something of a queue startable.
+    pub(super) fn put_in(&mut self, queue: &Name, moment: Timestamp) {
+        match self.earlier.iter_mut().find(|(known, _)| known == queue) {
+            Some((_, soonest)) => *soonest = moment.min(*soonest),
+            None => self.earlier.push((queue.clone(), moment)),
+        }
+    }
+}
+
+impl Truth {
+    pub(super) fn looked_at(&self, queue: &Name, task: &Name) -> bool {
+        self.queue == *queue && self.tasks.contains(task)
+    }
+}
