@@ -17,6 +17,7 @@ mod pages {
     page!(Knobs, "../book/src/knobs.md");
     page!(Introduction, "../book/src/introduction.md");
     page!(Sqlite, "../book/src/sqlite.md");
+    page!(Starvation, "../book/src/starvation.md");
     page!(Tasks, "../book/src/tasks.md");
     page!(Workers, "../book/src/workers.md");
 }
