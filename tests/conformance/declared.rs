@@ -96,11 +96,13 @@ for_every_store! {
     }
 
     async fn after_an_outage_no_declaration_lapses_before_the_living_could_beat(bench: Bench) {
-        let _old = bench.declaring(&[("send", cap(5))]).await;
+        let old = bench.declaring(&[("send", cap(5))]).await;
         let young = bench.declaring(&[("send", cap(2))]).await;
         bench.enqueue_many("q", jobs("send", 9)).await;
         bench.hands.advance(secs(3_600));
         assert_eq!(bench.claim(young, &["send"], 9).await.len(), 2, "its claim comes before any beat");
+        bench.beat(old, &[]).await;
+        assert_eq!(declared(&bench).await, Some(2), "the old one is only the first to beat");
         bench.beat(young, &[]).await;
         assert_eq!(declared(&bench).await, Some(2));
     }

@@ -4,7 +4,6 @@ use rusqlite::{OptionalExtension, params};
 
 use super::declared::{forget, notice_deaths, revive};
 use super::failure::Tried;
-use super::gates::Waiting;
 use super::guard;
 use super::house::{all_queues, all_waiting, keep_house, next_moment};
 use super::prune::prune_queue;
@@ -47,9 +46,8 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
     }
     for name in awaited {
         if let Some(queue) = write.lanes.find_queue(write.connection, name)? {
-            let waiting = Waiting::read(write.connection, write.lanes, write.ledger, (name, queue))?;
-            let opening = waiting.next_opening(write.connection, write.now)?;
-            let next = [next_moment(write.connection, queue)?, opening].into_iter().flatten().min();
+            // When a gate opens is put in by the look at each task that waits.
+            let next = next_moment(write.connection, queue)?;
             write.news.moments.push((name.clone(), next));
         }
     }

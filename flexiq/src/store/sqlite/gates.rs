@@ -126,27 +126,6 @@ impl Waiting {
         }
         Ok(())
     }
-
-    /// When the first gate opens that time alone will open.
-    pub(super) fn next_opening(
-        &self,
-        connection: &Connection,
-        now: Timestamp,
-    ) -> rusqlite::Result<Option<Timestamp>> {
-        if self.tasks.is_empty() {
-            return Ok(None);
-        }
-        let verdict = admit(self.gate.as_ref(), connection, 1, now)?;
-        if verdict.starts() == 0 {
-            return Ok(verdict.opens_at());
-        }
-        let mut next: Option<Timestamp> = None;
-        for task in &self.tasks {
-            let opens_at = admit(task.gate.as_ref(), connection, 1, now)?.opens_at();
-            next = [next, opens_at].into_iter().flatten().min();
-        }
-        Ok(next)
-    }
 }
 
 impl StoredGate {
