@@ -22,6 +22,7 @@ pub(super) fn claim(
     queue: &Name,
     wanted: &Claim,
 ) -> (Vec<Claimed>, bool) {
+    world.claims += 1;
     let left = keep_house(world, now, queue);
     notice_deaths(world, now);
     if left.has_expired {
@@ -45,12 +46,11 @@ pub(super) fn claim(
         }
         take_room(&mut wanted, &task);
         gates::charge(world, now, queue, &task);
-        let is_capped = gates::is_capped(world, queue, &task);
         let lease = Lease { worker, until: now + wanted.lease, max_losses, lapse: Lapse::Loss };
         let record = world.job(id);
         record.start(now, lease);
         bytes += record.payload.bytes.len();
-        claimed.push(lease_of(record, is_capped));
+        claimed.push(lease_of(world, id));
     }
     (claimed, left.has_more)
 }
@@ -78,7 +78,8 @@ fn take_room(wanted: &mut Claim, task: &Name) {
 }
 
 /// A running job, as it is answered to its worker.
-pub(super) fn lease_of(record: &Record, is_capped: bool) -> Claimed {
+pub(super) fn lease_of(world: &World, id: JobId) -> Claimed {
+    let record = &world.jobs[&id];
     Claimed {
         lease: record.lease_id(),
         task: record.task.clone(),
@@ -90,6 +91,6 @@ pub(super) fn lease_of(record: &Record, is_capped: bool) -> Claimed {
         losses: record.losses,
         ready_at: record.due_at,
         claimed_at: record.started_at.expect("a running job was started"),
-        is_capped,
+        is_capped: gates::is_capped(world, &record.queue, &record.task),
     }
 }

@@ -26,10 +26,18 @@ struct Set {
 /// What a gate with rates has let through.
 #[derive(Clone, Debug, Default)]
 struct Meter {
-    /// The newest last. Its moments never go back, also when the clock does.
-    starts: Vec<Timestamp>,
+    /// What each claim has started, the newest last. The moments never go back, also when the clock does.
+    log: Vec<Started>,
     /// Of each spread rate that was in force, where it stands.
     paces: BTreeMap<(u32, Duration), Pace>,
+}
+
+/// What one claim has started.
+#[derive(Clone, Copy, Debug)]
+struct Started {
+    claim: u64,
+    at: Timestamp,
+    starts: u32,
 }
 
 impl Gates {
@@ -50,7 +58,7 @@ impl Gates {
 
     /// What a gate has let through, if it ever had a rate.
     fn meter(&self, queue: &Name, scope: &Scope) -> &Meter {
-        const NEW: &Meter = &Meter { starts: Vec::new(), paces: BTreeMap::new() };
+        const NEW: &Meter = &Meter { log: Vec::new(), paces: BTreeMap::new() };
         self.meters.get(&(queue.clone(), scope.clone())).unwrap_or(NEW)
     }
 }
@@ -58,40 +66,62 @@ impl Gates {
 impl Meter {
     /// The moment of a start now.
     fn moment(&self, now: Timestamp) -> Timestamp {
-        self.starts.last().map_or(now, |&newest| newest.max(now))
+        self.log.last().map_or(now, |newest| newest.at.max(now))
     }
 
     /// What a rate admits now: one start, or none and when it will.
     fn admit(&self, rate: &Rate, now: Timestamp) -> Admission {
-        let nth_newest = |n: u32| {
-            let index = self.starts.len().checked_sub(n as usize);
-            Ok::<_, Infallible>(index.map(|index| self.starts[index]))
-        };
+        let nth_newest = |n: u32| Ok::<_, Infallible>(self.nth_newest(n));
         let Ok(admission) = rate.admit(1, self.moment(now), self.pace(rate), nth_newest);
         admission
+    }
+
+    /// The moment of the nth newest start, counted from 1.
+    fn nth_newest(&self, n: u32) -> Option<Timestamp> {
+        let mut so_far = 0;
+        let reaches = |started: &&Started| {
+            so_far += started.starts;
+            so_far >= n
+        };
+        self.log.iter().rev().find(reaches).map(|started| started.at)
     }
 
     /// Where a spread rate stands. One that was not in force is spaced from the newest start all the same.
     fn pace(&self, rate: &Rate) -> Pace {
         let kept = self.paces.get(&(rate.starts, rate.period)).copied().unwrap_or_default();
-        match self.starts.last() {
-            Some(&newest) => Pace(kept.0.max(rate.after(1, newest, Pace::default()).0)),
+        match self.log.last() {
+            Some(newest) => Pace(kept.0.max(rate.after(1, newest.at, Pace::default()).0)),
             None => kept,
         }
     }
 
-    /// Counts one start, and forgets what has left every window that holds.
-    fn charge(&mut self, rates: &[Rate], now: Timestamp) {
+    /// Counts one start of a claim. The first makes the log one longer, and forgets what has left every window that holds.
+    fn charge(&mut self, claim: u64, rates: &[Rate], now: Timestamp) {
         let at = self.moment(now);
         for rate in rates.iter().filter(|rate| rate.spread) {
             let pace = rate.after(1, at, self.pace(rate));
             self.paces.insert((rate.starts, rate.period), pace);
         }
-        self.starts.push(at);
-        let longest = rates.iter().map(|rate| rate.period).max().unwrap_or_default();
-        let gone = self.starts.partition_point(|&start| start + longest <= at);
-        self.starts.drain(..gone);
+        match self.log.last_mut().filter(|newest| newest.claim == claim) {
+            Some(newest) => newest.starts += 1,
+            None => {
+                self.log.push(Started { claim, at, starts: 1 });
+                self.forget(at - longest(rates));
+            }
+        }
     }
+
+    /// Forgets what was started until then, but no more than two at once: a step is bounded. It shows when a longer rate
+    /// is set again before all is forgotten: what is still there counts.
+    fn forget(&mut self, until: Timestamp) {
+        let gone = self.log.iter().take(2).take_while(|started| started.at <= until).count();
+        self.log.drain(..gone);
+    }
+}
+
+/// The longest window.
+fn longest(rates: &[Rate]) -> Duration {
+    rates.iter().map(|rate| rate.period).max().unwrap_or_default()
 }
 
 /// What holds for each task and queue that has a limit or a pause.
@@ -145,20 +175,21 @@ pub(super) fn is_open(world: &World, now: Timestamp, queue: &Name, task: &Name) 
     })
 }
 
-/// Whether a cap counts the leases of this task in this queue.
-pub(super) fn is_capped(world: &World, queue: &Name, task: &Name) -> bool {
-    both(world, queue, task).iter().any(|standing| standing.limits().max_concurrent.is_some())
-}
-
 /// Counts one start, which every gate has let through. A gate without a rate counts none.
 pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name) {
+    let claim = world.claims;
     for standing in both(world, queue, task) {
         let rates = standing.limits().rates;
         if !rates.is_empty() {
             let meter = world.gates.meters.entry((queue.clone(), standing.scope)).or_default();
-            meter.charge(&rates, now);
+            meter.charge(claim, &rates, now);
         }
     }
+}
+
+/// Whether a cap counts the leases of this task in this queue.
+pub(super) fn is_capped(world: &World, queue: &Name, task: &Name) -> bool {
+    both(world, queue, task).iter().any(|standing| standing.limits().max_concurrent.is_some())
 }
 
 /// Jobs of a queue, or of a task in it, that hold a lease.

@@ -4,7 +4,6 @@ use flexiq::internals::{Claimed, Finished, LeaseId, Timestamp, Turn, TurnAnswer,
 
 use super::claim::{claim, lease_of};
 use super::finish::finish;
-use super::gates;
 use super::prune::prune;
 use super::world::World;
 
@@ -60,8 +59,7 @@ fn take(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer {
 fn again(world: &World, worker: WorkerId, kept: &Kept) -> TurnAnswer {
     let held = |lease: &LeaseId| -> Option<Claimed> {
         let record = world.jobs.get(&lease.job)?;
-        let is_capped = gates::is_capped(world, &record.queue, &record.task);
-        record.is_held(worker, lease.run).then(|| lease_of(record, is_capped))
+        record.is_held(worker, lease.run).then(|| lease_of(world, lease.job))
     };
     TurnAnswer {
         finished: kept.finished.clone(),

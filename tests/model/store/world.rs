@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) declarations: BTreeMap<Name, String>,
     pub(super) guard: Guard,
     pub(super) gates: Gates,
+    /// How many claims there were.
+    pub(super) claims: u64,
 }
 
 /// A worker that is known.
