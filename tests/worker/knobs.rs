@@ -215,6 +215,7 @@ async fn wrong_knobs_are_refused_saying_what_to_write() {
     let error =
         queue.set_task_rate_limit("transcode", "100/x").await.expect_err("no such period").to_string();
     assert!(error.contains("`s`, `m`, `h`, `d`"), "{error}");
+    queue.pause_task("roam").await.expect("pausing is for every task");
     let error = queue.set_task_concurrency("roam", 1).await.expect_err("it has no home").to_string();
     assert!(error.contains("any_queue"), "{error}");
     let error = Queue::builder("sqlite::memory:")

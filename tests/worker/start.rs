@@ -1,7 +1,7 @@
 //! What a worker refuses at its start, all at once and saying what to write.
 
 use flexiq::{Error, Queue, Task};
-use flexiq_tests::{Journal, queue};
+use flexiq_tests::{Journal, queue, soon};
 
 #[derive(Clone)]
 struct Renderer;
@@ -20,6 +20,9 @@ async fn send() {}
 
 #[flexiq::task(unique = "args")]
 async fn once() {}
+
+#[flexiq::task(queue = "new_home")]
+async fn dispatch() {}
 
 mod elsewhere {
     #[flexiq::task(name = "send")]
@@ -88,13 +91,39 @@ async fn a_worker_serves_only_the_queues_it_was_told() {
 }
 
 #[tokio::test]
+async fn jobs_of_a_task_that_has_moved_still_run_from_their_old_queue() {
+    let (queue, _clock) = queue().await;
+    let id = flexiq::JobId::new();
+    let name = |text| flexiq::internals::Name::new("test", text).expect("a name");
+    // As an older version stored it, when the task had another home.
+    let job = flexiq::internals::NewJob {
+        id,
+        task: name("dispatch"),
+        partition: String::new(),
+        payload: flexiq::internals::Payload { codec: 0, bytes: b"{}".to_vec() },
+        priority: 0,
+        due: flexiq::internals::Due::NOW,
+        expires: None,
+        outset: flexiq::internals::Outset::default(),
+    };
+    let batch = flexiq::internals::Enqueue { queue: name("old_home"), jobs: vec![job], max_pending: None };
+    queue.below().enqueue(batch).await.expect("stored");
+    let builder = queue.worker().tasks([task_dispatch()]);
+    soon("it runs", builder.run_until_idle()).await.expect("it ends");
+    assert_eq!(queue.status(id).await.expect("it is kept").state, flexiq::State::Succeeded);
+}
+
+#[tokio::test]
 async fn no_room_and_no_lease_are_refused() {
     let (queue, _clock) = queue().await;
     let builder = queue.worker().tasks([task_send()]);
     let error =
         builder.clone().async_concurrency(0).start().await.map(drop).expect_err("no room").to_string();
     assert!(error.starts_with("invalid async_concurrency: 0;"), "{error}");
+    let error =
+        builder.clone().lease(std::time::Duration::MAX).start().await.map(drop).expect_err("too long");
+    assert!(error.to_string().starts_with("invalid lease: "), "{error}");
     let lease = std::time::Duration::from_millis(10);
     let error = builder.lease(lease).start().await.map(drop).expect_err("too short").to_string();
-    assert_eq!(error, "invalid lease: 10ms; accepted: 1 s or more");
+    assert_eq!(error, "invalid lease: 10ms; accepted: 1 s to 24 h");
 }

@@ -44,3 +44,39 @@ async fn a_bell_that_a_worker_has_no_room_for_wakes_another() {
         worker.shutdown().await.expect("it stops");
     }
 }
+
+#[flexiq::task(queue = "left")]
+async fn left_name(#[state] journal: Journal) {
+    journal.note("left");
+}
+
+#[flexiq::task(queue = "right")]
+async fn right_name(#[state] journal: Journal) {
+    journal.note("right");
+}
+
+#[tokio::test]
+async fn two_backlogs_take_turns_on_one_slot() {
+    let (queue, _clock) = queue().await;
+    let journal = Journal::default();
+    queue.enqueue_many((0..20).map(|_| enqueue_left_name(&queue))).await.expect("stored");
+    queue.enqueue_many((0..20).map(|_| enqueue_right_name(&queue))).await.expect("stored");
+    let builder = queue.worker().tasks([task_left_name(), task_right_name()]).async_concurrency(1);
+    soon("all run", builder.state(journal.clone()).run_until_idle()).await.expect("it ends");
+    let lefts = journal.lines()[..20].iter().filter(|line| *line == "left").count();
+    assert!((5..=15).contains(&lefts), "{lefts} of the first twenty are left's");
+}
+
+#[tokio::test]
+async fn a_queue_is_heard_while_the_backlog_of_another_fills_the_worker() {
+    let (queue, _clock) = queue().await;
+    let journal = Journal::default();
+    queue.enqueue_many((0..3_000).map(|_| enqueue_left_name(&queue))).await.expect("stored");
+    let builder = queue.worker().tasks([task_left_name(), task_right_name()]).async_concurrency(1);
+    let worker = builder.state(journal.clone()).start().await.expect("it starts");
+    journal.wait_for("left", 10).await;
+    let job = enqueue_right_name(&queue).await.expect("stored");
+    soon("a job of the other queue", job.result()).await.expect("it succeeded");
+    assert!(journal.count("left") < 3_000, "it did not wait for the whole backlog");
+    worker.shutdown().await.expect("it stops");
+}

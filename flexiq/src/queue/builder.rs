@@ -1,6 +1,7 @@
 //! Opening a store: its URL and the settings of this handle.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::name::Name;
 use crate::store::{Limits, Store};
 
 /// A store to be opened, and the settings of the handle.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "a store is opened when `.open()` is awaited"]
 pub struct QueueBuilder {
     url: String,
@@ -118,6 +119,18 @@ impl QueueBuilder {
     }
 }
 
+impl fmt::Debug for QueueBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueBuilder")
+            .field("url", &masked(&self.url))
+            .field("timeout", &self.timeout)
+            .field("max_payload", &self.max_payload)
+            .field("max_result", &self.max_result)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The limits of each queue, checked; a later one of the same kind replaces an earlier.
 fn declared(limits: &[(String, Limit)]) -> Result<BTreeMap<Name, Limits>> {
     let mut declared: BTreeMap<Name, Limits> = BTreeMap::new();
@@ -137,7 +150,8 @@ fn declared(limits: &[(String, Limit)]) -> Result<BTreeMap<Name, Limits>> {
 /// An URL for messages: what stands between the colon and the `@` of its user is a password.
 fn masked(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let authority = rest.find('/').unwrap_or(rest.len());
+    // A password may hold a slash. The path of a SQLite file may hold an @ and no password.
+    let authority = if scheme == "sqlite" { 0 } else { rest.find('?').unwrap_or(rest.len()) };
     match rest[..authority].rfind('@') {
         Some(at) => {
             let user = rest[..at].split(':').next().unwrap_or_default();
@@ -177,6 +191,7 @@ mod tests {
         for (url, shown) in [
             ("redis://:secret@localhost", "redis://:•••@localhost"),
             ("redis://ada:se:c@ret@localhost/1?prefix=shop", "redis://ada:•••@localhost/1?prefix=shop"),
+            ("redis://ada:se/cret@localhost/1", "redis://ada:•••@localhost/1"),
             ("redis://localhost", "redis://localhost"),
             ("sqlite:///var/a@b.db", "sqlite:///var/a@b.db"),
             ("nonsense", "nonsense"),

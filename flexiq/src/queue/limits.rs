@@ -45,7 +45,7 @@ impl Queue {
 
     /// Lets this task start at most so often, on the whole fleet: `"100/m"`, `"10/s, 100000/d"`, `"100/m spread"`.
     ///
-    /// Starts that are in the window already count.
+    /// Starts under an earlier rate count as long as they are in the window; without a rate none were kept.
     ///
     /// # Errors
     ///
@@ -228,12 +228,12 @@ async fn known_task(store: &dyn Store, task: &str, change: &Change) -> Result<Na
         Some(definition) => definition.any_queue,
         None => declared(store, task).await?.any_queue,
     };
-    if any_queue {
+    if any_queue && !matches!(change, Change::Paused(_)) {
         return Err(Error::Invalid {
             what: format!("limit of task {task}"),
-            given: format!("{change:?}"),
+            given: "one of its own".into(),
             accepted:
-                "limits of tasks that stay in their home queue; this one has any_queue: limit its queues"
+                "limits of the queues it is put into, because it has any_queue: set_queue_concurrency, …"
                     .into(),
         });
     }

@@ -51,7 +51,8 @@ impl WorkerBuilder {
         self
     }
 
-    /// Serves these queues. Defaults to the home queues of all linked tasks.
+    /// Serves these queues. Defaults to the home queues of all linked tasks, and to the queues where jobs of theirs lie when
+    /// the worker starts: after a deploy that changed a task's home, its old jobs still run.
     pub fn queues<N: Into<String>>(mut self, queues: impl IntoIterator<Item = N>) -> Self {
         self.queues = Some(queues.into_iter().map(Into::into).collect());
         self
@@ -89,7 +90,7 @@ impl WorkerBuilder {
     }
 
     /// How long a job stays this worker's without a sign of life; renewed three times in that time. Defaults to 10 s,
-    /// and at least 1 s.
+    /// from 1 s to 24 h.
     ///
     /// A dead worker's jobs start elsewhere when it is over.
     #[doc(alias = "visibility_timeout")]
@@ -177,11 +178,11 @@ impl WorkerBuilder {
                 .map(|names| names.split(',').map(|name| name.trim().to_owned()).collect()),
         };
         let lease = or_time(self.lease, "FLEXIQ_LEASE", Duration::from_secs(10))?;
-        if lease < Duration::from_secs(1) {
+        if !(Duration::from_secs(1)..=Duration::from_secs(24 * 60 * 60)).contains(&lease) {
             return Err(Error::Invalid {
                 what: "lease".into(),
                 given: format!("{lease:?}"),
-                accepted: "1 s or more".into(),
+                accepted: "1 s to 24 h".into(),
             });
         }
         Ok(Wishes {

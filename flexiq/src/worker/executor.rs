@@ -186,17 +186,13 @@ async fn drive(mut body: Body, control: &Control, timeout: Option<Duration>, clo
         }
         // Another worker may be running the job: stop now.
         Stop::LeaseLost => Outcome::Released,
-        Stop::Cancelled | Stop::Shutdown => tokio::select! {
+        // A fence may say sooner: its clock began with the lease. A lease that is renewed after all changes nothing any
+        // more, for the task has been told to stop.
+        Stop::Cancelled | Stop::Shutdown | Stop::Fenced => tokio::select! {
             biased;
             outcome = guarded(&mut body) => return settle(outcome, Some(told)),
             () = clock.sleep(LAST_MOMENT) => settle(Outcome::Released, Some(told)),
             () = control.over() => settle(Outcome::Released, Some(told)),
-        },
-        // The fence says when: its clock began with the lease.
-        Stop::Fenced => tokio::select! {
-            biased;
-            outcome = guarded(&mut body) => return settle(outcome, Some(told)),
-            () = control.over() => Outcome::Released,
         },
     };
     dropped(body);

@@ -8,7 +8,7 @@ use super::slots::slot_of;
 use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::policy;
-use crate::store::Store;
+use crate::store::{Store, TaskCounts};
 use crate::task::{Kind, Registry, States, TaskDefinition};
 
 /// What a worker serves.
@@ -61,10 +61,11 @@ impl Plan {
                         .into(),
             });
         }
-        let names = queue_names(wishes.queues.as_deref(), &linked, store).await?;
+        let pending = Pending::of(&linked, store).await?;
+        let names = queue_names(wishes.queues.as_deref(), &linked, &pending, store).await?;
         let tasks: Vec<_> = linked
             .into_iter()
-            .filter(|task| task.any_queue || names.iter().any(|name| name.as_str() == task.queue))
+            .filter(|task| names.iter().any(|name| pending.may_stand(task, name)))
             .map(|definition| Task { name: Name::from_static(definition.name), definition })
             .collect();
         if tasks.is_empty() {
@@ -74,7 +75,8 @@ impl Plan {
         }
         check_built(&tasks)?;
         check_states(&tasks, &wishes.states)?;
-        let queues = names.into_iter().map(|name| Served { tasks: tasks_of(&name, &tasks), name }).collect();
+        let queues =
+            names.into_iter().map(|name| Served { tasks: tasks_of(&name, &tasks, &pending), name }).collect();
         let slots = slots(&wishes, &tasks)?;
         let by_name = tasks.iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect();
         let (lease, grace, states) = (wishes.lease, wishes.grace, wishes.states);
@@ -92,13 +94,37 @@ impl Plan {
     }
 }
 
-/// The queues to serve: those that were named, or the homes of all linked tasks.
+/// Where jobs of the linked tasks lie, by queue and task: after a deploy that changed a task's home, or with `any_queue`,
+/// also where none has its home.
+struct Pending(Vec<(Name, Name)>);
+
+impl Pending {
+    async fn of(linked: &[&'static TaskDefinition], store: &dyn Store) -> Result<Self> {
+        let is_linked = |counts: &&TaskCounts| linked.iter().any(|task| task.name == counts.task);
+        let counts = store.counts().await?;
+        let lying =
+            counts.tasks.iter().filter(|counts| counts.pending() + counts.running > 0).filter(is_linked);
+        let names =
+            lying.map(|counts| Ok((Name::new("queue", &counts.queue)?, Name::new("task", &counts.task)?)));
+        Ok(Self(names.collect::<Result<_>>()?))
+    }
+
+    /// Whether jobs of a task may be found in a queue.
+    fn may_stand(&self, task: &TaskDefinition, queue: &Name) -> bool {
+        let lies = |(there, name): &(Name, Name)| there == queue && name.as_str() == task.name;
+        task.any_queue || task.queue == queue.as_str() || self.0.iter().any(lies)
+    }
+}
+
+/// The queues to serve: those that were named, or the homes of all linked tasks and where else their jobs lie.
 async fn queue_names(
     wished: Option<&[String]>,
     linked: &[&'static TaskDefinition],
+    pending: &Pending,
     store: &dyn Store,
 ) -> Result<Vec<Name>> {
     let mut homes: Vec<_> = linked.iter().map(|task| Name::from_static(task.queue)).collect();
+    homes.extend(pending.0.iter().map(|(queue, _)| queue.clone()));
     homes.sort();
     homes.dedup();
     let Some(wished) = wished else { return Ok(homes) };
@@ -124,8 +150,8 @@ async fn queue_names(
     Ok(names)
 }
 
-fn tasks_of(queue: &Name, tasks: &[Task]) -> Vec<usize> {
-    let may_stand = |task: &Task| task.definition.any_queue || task.definition.queue == queue.as_str();
+fn tasks_of(queue: &Name, tasks: &[Task], pending: &Pending) -> Vec<usize> {
+    let may_stand = |task: &Task| pending.may_stand(task.definition, queue);
     tasks.iter().enumerate().filter(|(_, task)| may_stand(task)).map(|(index, _)| index).collect()
 }
 

@@ -188,26 +188,25 @@ impl Pump {
     /// Sends a turn for each queue that has something to tell or to ask.
     fn send_turns(&mut self) {
         let is_working = self.stopping.is_none();
-        let is_due = |stream: &Stream| !stream.is_busy() && (stream.is_hungry || !stream.finishes.is_empty());
-        let mut askers =
-            u32::try_from(self.streams.iter().filter(|stream| is_due(stream)).count()).unwrap_or(u32::MAX);
         let count = self.streams.len();
-        for index in (self.turn_of..self.turn_of + count).map(|index| index % count) {
-            if !is_due(&self.streams[index]) {
-                continue;
-            }
+        let in_turn = (self.turn_of..self.turn_of + count).map(|index| index % count);
+        let mut due: Vec<usize> = in_turn.filter(|&index| self.streams[index].is_due()).collect();
+        // A bell that was popped goes before all others: nobody else has it.
+        due.sort_by_key(|&index| !self.streams[index].is_woken);
+        for (asked, &index) in due.iter().enumerate() {
+            let askers = u32::try_from(due.len() - asked).unwrap_or(u32::MAX);
             let offer = if is_working { self.slots.offer(&self.streams[index].tasks, askers) } else { None };
-            askers -= 1;
             if offer.is_none() && self.streams[index].finishes.is_empty() {
                 continue;
             }
             let claim = offer.map(|offer| {
+                // Whoever was offered room last is asked last: with one slot, queues take turns.
+                self.turn_of = (index + 1) % count;
                 let claim = self.claim(&offer);
                 (offer, claim)
             });
             self.streams[index].send(self.worker, claim, &self.store, &self.away);
         }
-        self.turn_of = (self.turn_of + 1) % count;
     }
 
     fn claim(&self, offer: &Offer) -> Claim {
@@ -245,11 +244,12 @@ impl Pump {
         }
     }
 
-    fn interest(&self) -> Interest {
+    fn interest(&mut self) -> Interest {
         let mut interest = Vec::new();
-        for stream in self.streams.iter().filter(|stream| !stream.is_busy() && !stream.is_hungry) {
+        for stream in self.streams.iter_mut().filter(|stream| !stream.is_busy() && !stream.is_hungry) {
             let open = stream.tasks.iter().filter(|&&task| self.slots.has_room(task));
             let names: Arc<[Name]> = open.map(|&task| self.plan.tasks[task].name.clone()).collect();
+            stream.is_unheard = names.len() < stream.tasks.len();
             if !names.is_empty() {
                 interest.push((stream.queue.clone(), names));
             }
@@ -320,6 +320,7 @@ impl Pump {
             Event::Woken(queues) => {
                 for stream in self.streams.iter_mut().filter(|stream| queues.contains(&stream.queue)) {
                     stream.is_hungry = true;
+                    stream.is_woken = true;
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::away::{Away, Pauses};
 use super::slots::Offer;
@@ -14,6 +14,9 @@ use crate::store::{Claim, Finish, Store, Turn, TurnAnswer, WorkerId};
 
 /// Finishes in one turn, at most: a step of the store is bounded.
 const MAX_FINISHES: usize = 1_000;
+
+/// How long a queue may go unheard while the room goes to others. In real time: it is a price, not a promise.
+const UNHEARD: Duration = Duration::from_millis(20);
 
 /// The turns of one queue.
 pub(super) struct Stream {
@@ -24,6 +27,12 @@ pub(super) struct Stream {
     pub(super) finishes: Vec<Finish>,
     /// Whether something may be startable: a claim is due as soon as there is room.
     pub(super) is_hungry: bool,
+    /// Whether a bell of this queue was popped, and its claim is still to be sent.
+    pub(super) is_woken: bool,
+    /// Whether bells of this queue may have been rung that nobody listened for, because there was no room.
+    pub(super) is_unheard: bool,
+    /// When it was last asked for jobs.
+    claimed: Option<Instant>,
     /// Turns made so far.
     number: u64,
     under_way: Option<UnderWay>,
@@ -48,7 +57,26 @@ pub(super) struct Answered {
 impl Stream {
     pub(super) fn new(queue: Name, tasks: Vec<usize>) -> Self {
         // Hungry at first: what waits may have been rung before this worker was there.
-        Self { queue, tasks, finishes: Vec::new(), is_hungry: true, number: 0, under_way: None }
+        Self {
+            queue,
+            tasks,
+            finishes: Vec::new(),
+            is_hungry: true,
+            is_woken: false,
+            is_unheard: false,
+            claimed: None,
+            number: 0,
+            under_way: None,
+        }
+    }
+
+    /// Whether it has something to tell or to ask.
+    ///
+    /// A queue that could not be listened to, because others of the worker filled its room, is asked as soon as there is
+    /// room again, but not each time: most often nothing has come.
+    pub(super) fn is_due(&self) -> bool {
+        let is_overdue = || self.claimed.is_none_or(|claimed| claimed.elapsed() >= UNHEARD);
+        !self.is_busy() && (self.is_hungry || !self.finishes.is_empty() || (self.is_unheard && is_overdue()))
     }
 
     /// Whether a turn is under way.
@@ -76,7 +104,12 @@ impl Stream {
         };
         let (offer, claim) = claim.unzip();
         self.number += 1;
-        self.is_hungry &= claim.is_none();
+        if claim.is_some() {
+            self.is_hungry = false;
+            self.is_woken = false;
+            self.is_unheard = false;
+            self.claimed = Some(Instant::now());
+        }
         let turn = Arc::new(Turn { worker, queue: self.queue.clone(), number: self.number, finishes, claim });
         let sent = store.clock().elapsed();
         let answer = Box::pin(answer(turn.clone(), store.clone(), away.clone()));

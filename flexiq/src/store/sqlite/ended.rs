@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::read::stored;
+use super::read::{job as row, stored};
 use crate::job::JobId;
 use crate::store::types::Stored;
 
@@ -45,13 +45,19 @@ impl Ends {
             return Ok(());
         }
         for &job in ended {
-            if self.lock().contains_key(&job)
-                && let Some(stored) = stored(connection, job)?
-            {
-                for sender in self.lock().remove(&job).unwrap_or_default() {
-                    // One that has given up has dropped its end.
-                    let _ = sender.send(stored.clone());
+            if !self.lock().contains_key(&job) {
+                continue;
+            }
+            match stored(connection, job)? {
+                Some(stored) => {
+                    for sender in self.lock().remove(&job).unwrap_or_default() {
+                        // One that has given up has dropped its end.
+                        let _ = sender.send(stored.clone());
+                    }
                 }
+                // Ended, and pruned or deleted at once: dropping the senders says that there is no such job.
+                None if row(connection, job)?.is_none() => drop(self.lock().remove(&job)),
+                None => {}
             }
         }
         Ok(())

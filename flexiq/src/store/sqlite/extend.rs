@@ -106,13 +106,13 @@ fn renew(
     })
 }
 
-/// Forgets workers that have been silent for a day, and their last turns.
+/// Forgets workers that were found silent, and were so for a day, and their last turns.
 fn forget_the_dead(write: &mut Write<'_>) -> rusqlite::Result<()> {
     const SILENT_MS: i64 = 24 * 60 * 60 * 1_000;
     let before = write.now.as_millis() - SILENT_MS;
     let forgotten: Vec<[u8; 16]> = write
         .connection
-        .prepare_cached("SELECT worker FROM flexiq_workers WHERE beat_at < ?1")?
+        .prepare_cached("SELECT worker FROM flexiq_workers WHERE beat_at < ?1 AND is_alive = 0")?
         .query_map([before], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for worker in &forgotten {

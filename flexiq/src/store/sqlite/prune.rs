@@ -29,12 +29,14 @@ fn prune_state(
     excess: i64,
     most: i64,
 ) -> rusqlite::Result<()> {
-    let (until, limit) =
-        if excess > 0 { (i64::MAX, excess.min(most)) } else { (write.now.as_millis(), most) };
+    let now = write.now.as_millis();
+    // What ends at this moment is not in excess yet: whoever waits for it is told of it first.
+    let (until, ended_before, limit) =
+        if excess > 0 { (i64::MAX, now, excess.min(most)) } else { (now, i64::MAX, most) };
     let pruned: Vec<([u8; 16], LaneId, bool)> = write
         .connection
         .prepare_cached(include_str!("sql/prune.sql"))?
-        .query_map(params![queue, state, until, limit], |row| {
+        .query_map(params![queue, state, until, limit, ended_before], |row| {
             Ok((read_id(row, 0)?, row.get(1)?, row.get(2)?))
         })?
         .collect::<rusqlite::Result<_>>()?;

@@ -10,7 +10,7 @@ use crate::store::types::{Declared, Hello, WorkerId};
 
 pub(super) fn register(write: &mut Write<'_>, hello: &Hello) -> Tried<()> {
     // A start is a sign of life like a beat; how often beats will come, the first of them says.
-    guard::beat(write, hello.lease, hello.lease * 3 / 10)?;
+    guard::beat(write, hello.lease, hello.lease.mul_f64(0.3))?;
     write.connection.prepare_cached(include_str!("sql/register_worker.sql"))?.execute(params![
         hello.worker.as_bytes(),
         hello.label,

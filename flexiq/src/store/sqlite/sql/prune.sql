@@ -6,6 +6,7 @@ WHERE id IN (
       AND state = ?2
       AND state >= 3
       AND until <= ?3
+      AND ended_at < ?5
     ORDER BY until
     LIMIT ?4
 )
