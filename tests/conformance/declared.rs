@@ -27,9 +27,11 @@ for_every_store! {
     }
 
     async fn a_worker_that_does_not_link_the_task_says_nothing_about_it(bench: Bench) {
-        let _old = bench.declaring(&[("send", cap(5))]).await;
+        let old = bench.declaring(&[("send", cap(5))]).await;
         let _other = bench.declaring(&[("build", cap(1))]).await;
         assert_eq!(declared(&bench).await, Some(5));
+        bench.declare(old, &[("send", cap(4))], Limits::default()).await;
+        assert_eq!(declared(&bench).await, Some(4));
     }
 
     async fn no_limit_is_a_declaration_too(bench: Bench) {
