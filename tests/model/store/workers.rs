@@ -55,7 +55,7 @@ pub(super) fn forget_the_silent(world: &mut World, now: Timestamp) {
     let silent: Vec<WorkerId> = world
         .workers
         .iter()
-        .filter(|(_, worker)| worker.beat_at + LONGEST_SILENCE < now)
+        .filter(|(_, worker)| !worker.is_alive && worker.beat_at + LONGEST_SILENCE < now)
         .map(|(id, _)| *id)
         .collect();
     if silent.is_empty() {
