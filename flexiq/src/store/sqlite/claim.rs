@@ -41,7 +41,7 @@ pub(super) fn claim(
         return Ok((Vec::new(), true));
     }
     if write.ledger.hides_ready() {
-        write.ledger.write(write.connection)?;
+        write.ledger.write(write.connection, write.lanes)?;
     }
     let Waiting { gate, mut tasks, lanes: waiting } =
         Waiting::read(write.connection, write.lanes, write.ledger, (queue_name, queue))?;

@@ -39,7 +39,7 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
     }
     forget_the_dead(write)?;
     if write.ledger.hides_ready() {
-        write.ledger.write(write.connection)?;
+        write.ledger.write(write.connection, write.lanes)?;
     }
     for (lane, ..) in all_waiting(write.connection)? {
         write.news.ready.push(lane);

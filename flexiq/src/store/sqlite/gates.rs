@@ -153,10 +153,8 @@ impl StoredGate {
         }
         let running = match gate.max_concurrent {
             Some(_) => connection
-                .prepare_cached("SELECT running FROM flexiq_holders WHERE queue = ?1 AND task = ?2")?
-                .query_row(params![queue, task], |row| row.get(0))
-                .optional()?
-                .unwrap_or(0),
+                .prepare_cached(include_str!("sql/gate_running.sql"))?
+                .query_row(params![queue, task], |row| row.get(0))?,
             None => 0,
         };
         Ok(Some(Self { queue, task: task.into(), gate, running }))

@@ -99,9 +99,11 @@ impl Lanes {
                     .prepare_cached("INSERT INTO flexiq_lanes (queue, task, partition) VALUES (?1, ?2, ?3)")?
                     .execute(params![queue.1, &**task, partition])?;
                 let lane = connection.last_insert_rowid();
-                connection
-                    .prepare_cached("INSERT OR IGNORE INTO flexiq_holders (queue, task) VALUES (?1, ?2)")?
-                    .execute(params![queue.1, &**task])?;
+                if !partition.is_empty() {
+                    connection
+                        .prepare_cached("INSERT OR IGNORE INTO flexiq_holders (queue, task) VALUES (?1, ?2)")?
+                        .execute(params![queue.1, &**task])?;
+                }
                 lane
             }
         };

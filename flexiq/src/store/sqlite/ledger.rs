@@ -1,18 +1,19 @@
 //! How many jobs of each lane are in which state, kept up once per transaction instead of once per job.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, params};
 
 use super::codes::state;
-use super::lanes::{LaneId, QueueId};
+use super::lanes::{LaneId, Lanes, QueueId};
 
 const STATES: usize = 7;
 
 /// What the open transaction has moved and not yet written to `flexiq_lanes`, `flexiq_holders` and `flexiq_queues`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    moved: HashMap<LaneId, Moved>,
+    /// In the order of the file.
+    moved: BTreeMap<LaneId, Moved>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,24 +63,25 @@ impl Ledger {
     }
 
     /// Writes down what has moved.
-    pub(super) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn write(&mut self, connection: &Connection, lanes: &mut Lanes) -> rusqlite::Result<()> {
+        if self.moved.is_empty() {
+            return Ok(());
+        }
         let mut queues: HashMap<QueueId, [i64; STATES]> = HashMap::new();
-        for (lane, Moved { queue, by_state }) in self.moved.drain() {
+        let mut lane_moved = connection.prepare_cached(include_str!("sql/lane_moved.sql"))?;
+        let mut lane_moved_ready = connection.prepare_cached(include_str!("sql/lane_moved_ready.sql"))?;
+        let mut holders_moved = connection.prepare_cached(include_str!("sql/holders_moved.sql"))?;
+        for (lane, Moved { queue, by_state }) in std::mem::take(&mut self.moved) {
             let [scheduled, ready, running, succeeded, dead, cancelled, expired] = by_state;
             // Without a change in `ready`, its partial index is left alone.
             if ready == 0 {
-                connection
-                    .prepare_cached(include_str!("sql/lane_moved.sql"))?
-                    .execute(params![lane, scheduled, running, succeeded, dead, cancelled, expired])?;
+                lane_moved.execute(params![lane, scheduled, running, succeeded, dead, cancelled, expired])?;
             } else {
-                connection
-                    .prepare_cached(include_str!("sql/lane_moved_ready.sql"))?
+                lane_moved_ready
                     .execute(params![lane, scheduled, ready, running, succeeded, dead, cancelled, expired])?;
             }
-            if running != 0 {
-                connection
-                    .prepare_cached(include_str!("sql/holders_moved.sql"))?
-                    .execute(params![lane, running])?;
+            if running != 0 && !lanes.name(connection, lane)?.partition.is_empty() {
+                holders_moved.execute(params![lane, running])?;
             }
             let total = queues.entry(queue).or_default();
             for (sum, moved) in total.iter_mut().zip(by_state) {

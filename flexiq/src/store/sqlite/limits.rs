@@ -56,7 +56,7 @@ pub(super) fn forget_empty(write: &Write<'_>, scope: u8, name: &str) -> rusqlite
 /// Has the bells set right of all that waits behind a gate that has changed.
 pub(super) fn ring_for(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
     if write.ledger.hides_ready() {
-        write.ledger.write(write.connection)?;
+        write.ledger.write(write.connection, write.lanes)?;
     }
     let lanes: Vec<LaneId> = write
         .connection

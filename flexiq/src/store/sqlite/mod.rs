@@ -142,7 +142,7 @@ impl SqliteStore {
             Some(reader) => reader.ask(read),
             None => self.writer.ask(Priority::Normal, |write| {
                 // Counters of this very transaction are not written yet.
-                write.ledger.write(write.connection)?;
+                write.ledger.write(write.connection, write.lanes)?;
                 Ok(read(write.connection)?)
             }),
         }

@@ -36,7 +36,8 @@ CREATE TABLE flexiq_lanes (
 -- A claim looks only at lanes where something waits.
 CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0;
 
--- The leases of each task in a queue, capped or not: a cap that is set later counts what runs already.
+-- The leases of the partitions of each task in a queue, capped or not: a cap that is set later counts what runs already.
+-- A task without partitions has one lane, which says it.
 CREATE TABLE flexiq_holders (
     queue   INTEGER NOT NULL,
     task    TEXT    NOT NULL,
