@@ -319,6 +319,8 @@ impl Bells {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
     use super::*;
 
     fn name(text: &str) -> Name {
@@ -329,8 +331,8 @@ mod tests {
         Truth {
             worker: WorkerId::new(),
             queue: name("q"),
-            tasks: vec![name("send")],
-            startable: Vec::new(),
+            tasks: HashSet::from([name("send")]),
+            startable: BTreeSet::new(),
             shut: Vec::new(),
         }
     }

@@ -5,17 +5,18 @@
 //! are, nor on what waits in others. All gates are asked before the first is taken, and charged after the last.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use super::codes::state;
 use super::declared::notice_deaths;
 use super::failure::Tried;
 use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask};
-use super::heads::{Key, OpenLane, lease_single_heads};
+use super::heads::{Key, OpenLane, Reads, lease};
 use super::house::{keep_house, next_moment};
 use super::lanes::QueueId;
 use super::news::Truth;
 use super::write::Write;
+use crate::job::JobId;
 use crate::name::Name;
 use crate::policy::Verdict;
 use crate::store::types::{Claim, Claimed, WorkerId};
@@ -49,13 +50,15 @@ pub(super) fn claim(
     let mut lanes = rooms.open(&waiting);
     // While others wait, a burst is shared with them: what is left wakes the next.
     rooms.most = rooms.startable(&lanes).div_ceil(waiting_workers + 1);
-    let (claimed, is_bounded) = take(write, worker, &wanted, &mut rooms, &mut lanes)?;
-    lease_single_heads(write, worker, &wanted, &mut lanes)?;
-    for lane in &mut lanes {
-        lane.lease(write, worker, &wanted)?;
-        tasks[lane.task].ready -= lane.leased;
-        write.ledger.adds(queue, lane.id, state::READY, -lane.leased);
-        write.ledger.adds(queue, lane.id, state::RUNNING, lane.leased);
+    let mut taken = Taken::new();
+    let (claimed, is_bounded) = take(write, &wanted, &mut rooms, &mut lanes, &mut taken)?;
+    for (max_losses, jobs) in taken {
+        lease(write, worker, &wanted, max_losses, &jobs)?;
+    }
+    for lane in lanes.iter().filter(|lane| lane.taken > 0) {
+        tasks[lane.task].ready -= lane.taken;
+        write.ledger.adds(queue, lane.id, state::READY, -lane.taken);
+        write.ledger.adds(queue, lane.id, state::RUNNING, lane.taken);
     }
 
     // What is left, also of tasks that this worker cannot start: the truth for the bells.
@@ -64,13 +67,15 @@ pub(super) fn claim(
         worker,
         queue: queue_name.clone(),
         tasks: wanted.tasks.into_iter().map(|room| room.task).collect(),
-        startable: Vec::new(),
+        startable: BTreeSet::new(),
         shut: Vec::new(),
     };
     let mut next = next_moment(write.connection, queue)?;
     for (task, verdict) in tasks.into_iter().zip(verdicts).filter(|(task, _)| task.ready > 0) {
         match verdict {
-            Verdict::Open(_) => truth.startable.push(task.name),
+            Verdict::Open(_) => {
+                truth.startable.insert(task.name);
+            }
             Verdict::Shut(_) => {
                 next = [next, verdict.opens_at()].into_iter().flatten().min();
                 truth.shut.push(task.name);
@@ -82,14 +87,18 @@ pub(super) fn claim(
     Ok((claimed, left.has_more || is_bounded))
 }
 
+/// What was taken and is not leased yet, by the losses that its task may have.
+type Taken = BTreeMap<u32, Vec<JobId>>;
+
 /// Takes the best head again and again while there is room; answers whether a bound ended it.
 fn take(
     write: &mut Write<'_>,
-    worker: WorkerId,
     wanted: &Claim,
     rooms: &mut Rooms,
     lanes: &mut [OpenLane],
+    taken: &mut Taken,
 ) -> Tried<(Vec<Claimed>, bool)> {
+    let mut reads = Reads::prepare(write.connection)?;
     // As many of each lane as if all took part alike, and the head that is left then: with one lane that is all of it,
     // with many little is read in vain, and no lane is read twice.
     let share = rooms.total().min(MOST_JOBS).div_ceil(lanes.len().max(1)) + 1;
@@ -97,7 +106,7 @@ fn take(
     for (index, lane) in lanes.iter_mut().enumerate() {
         // One more, so that the place of the next is known when they are taken.
         lane.chunk = (share + 1).min(rooms.of(lane.task)).max(1);
-        heads.extend(lane.head(write, worker, wanted)?.map(|key| Reverse((key, index))));
+        heads.extend(lane.head(&mut reads)?.map(|key| Reverse((key, index))));
     }
     let mut claimed = Vec::new();
     let mut bytes = 0;
@@ -110,13 +119,15 @@ fn take(
         if claimed.len() >= MOST_JOBS || bytes >= MOST_BYTES {
             return Ok((claimed, true));
         }
-        let Some(mut job) = lane.take(write)? else { continue };
+        let room = &wanted.tasks[lane.room];
+        let Some(mut job) = lane.take(write, &mut reads, &room.task)? else { continue };
+        taken.entry(room.max_losses).or_default().push(job.lease.job);
         job.is_capped = rooms.is_capped(lane.task);
         bytes += job.payload.bytes.len();
         claimed.push(job);
         rooms.take(lane.task);
         if rooms.of(lane.task) > 0 {
-            heads.extend(lane.head(write, worker, wanted)?.map(|key| Reverse((key, index))));
+            heads.extend(lane.head(&mut reads)?.map(|key| Reverse((key, index))));
         }
     }
     Ok((claimed, false))

@@ -1,12 +1,11 @@
-//! The head of a lane, as a claim sees it: the next jobs in their order, read in chunks and leased together.
+//! The head of a lane, as a claim sees it: the keys of the next jobs in their order, read in chunks from the index alone.
 //!
-//! A claim takes a lane from its front, so what it has taken is always the first so many of what is ready: one
-//! statement leases them, and a row costs a third of what it costs with a statement of its own. Where many lanes give
-//! one job each, one statement leases those of many lanes.
+//! A job is read when it is taken, and all that were taken are leased at the end, many in one statement: a statement
+//! costs more than a row.
 
 use std::collections::VecDeque;
 
-use rusqlite::{Row, params};
+use rusqlite::{CachedStatement, Connection, Row, params};
 
 use super::codes::{read_id, unreadable};
 use super::enqueue::{PAYLOAD, duration, read_body};
@@ -18,8 +17,8 @@ use crate::job::JobId;
 use crate::name::Name;
 use crate::store::types::{Claim, Claimed, LeaseId, Outset, Payload, WorkerId};
 
-/// Lanes that are leased from in one statement: the ids in `claim_lease_heads.sql`.
-const TOGETHER: usize = 20;
+/// Jobs that are leased in one statement: the ids in `claim_lease.sql`.
+const TOGETHER: usize = 25;
 
 /// The place of a job among all that may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +28,21 @@ pub(super) struct Key {
     id: [u8; 16],
 }
 
+/// The statements that a claim reads with.
+pub(super) struct Reads<'a> {
+    heads: CachedStatement<'a>,
+    job: CachedStatement<'a>,
+}
+
+impl<'a> Reads<'a> {
+    pub(super) fn prepare(connection: &'a Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            heads: connection.prepare_cached(include_str!("sql/claim_heads.sql"))?,
+            job: connection.prepare_cached(include_str!("sql/claim_job.sql"))?,
+        })
+    }
+}
+
 /// A lane that is claimed from.
 pub(super) struct OpenLane {
     pub(super) id: LaneId,
@@ -36,124 +50,72 @@ pub(super) struct OpenLane {
     /// The index of its task among the waiting ones,
     pub(super) task: usize,
     /// and of its task's room.
-    room: usize,
+    pub(super) room: usize,
     /// Jobs that were ready when the claim began.
     pub(super) ready: i64,
-    /// Of these, how many are leased now.
-    pub(super) leased: i64,
+    /// Of these, how many are taken.
+    pub(super) taken: i64,
     /// How many to read next.
     pub(super) chunk: usize,
-    /// Read, and neither taken nor leased.
-    next: VecDeque<(Key, Claimed)>,
-    /// Taken, and not leased yet,
-    taken: i64,
-    /// and the last of these.
-    last: [u8; 16],
+    /// Read, and not taken.
+    next: VecDeque<Key>,
 }
 
 impl OpenLane {
     pub(super) fn new(id: LaneId, partition: String, task: usize, room: usize, ready: i64) -> Self {
-        let next = VecDeque::new();
-        Self { id, partition, task, room, ready, leased: 0, chunk: 1, next, taken: 0, last: [0; 16] }
+        Self { id, partition, task, room, ready, taken: 0, chunk: 1, next: VecDeque::new() }
     }
 
     /// The place of its next job, if there is one.
-    pub(super) fn head(
-        &mut self,
-        write: &Write<'_>,
-        worker: WorkerId,
-        wanted: &Claim,
-    ) -> rusqlite::Result<Option<Key>> {
-        if self.next.is_empty() && self.leased + self.taken < self.ready {
-            // What was taken must be out of the way before the next are read.
-            self.lease(write, worker, wanted)?;
-            self.read(write, &wanted.tasks[self.room].task)?;
+    pub(super) fn head(&mut self, reads: &mut Reads<'_>) -> rusqlite::Result<Option<Key>> {
+        if self.next.is_empty() && self.taken < self.ready {
+            // What was taken is not leased yet, and stands before the next.
+            let mut rows = reads.heads.query(params![self.id, self.chunk as i64, self.taken])?;
+            while let Some(row) = rows.next()? {
+                self.next.push_back(Key { rank: row.get(0)?, due_at: row.get(1)?, id: read_id(row, 2)? });
+            }
+            self.chunk *= 4;
         }
-        Ok(self.next.front().map(|(key, _)| *key))
+        Ok(self.next.front().copied())
     }
 
     /// Takes the next job, with its payload. It is leased at the end.
-    pub(super) fn take(&mut self, write: &mut Write<'_>) -> rusqlite::Result<Option<Claimed>> {
-        let Some((key, mut job)) = self.next.pop_front() else { return Ok(None) };
+    pub(super) fn take(
+        &mut self,
+        write: &mut Write<'_>,
+        reads: &mut Reads<'_>,
+        task: &Name,
+    ) -> rusqlite::Result<Option<Claimed>> {
+        let Some(key) = self.next.pop_front() else { return Ok(None) };
         self.taken += 1;
-        self.last = key.id;
+        let mut job =
+            reads.job.query_row([key.id], |row| read_lease(row, task.clone(), &self.partition, write.now))?;
+        job.lease.run += 1;
         fill_payload(write, &mut job)?;
         write.lanes.expect_finish(job.lease.job, self.id);
         Ok(Some(job))
     }
-
-    fn read(&mut self, write: &Write<'_>, task: &Name) -> rusqlite::Result<()> {
-        let mut statement = write.connection.prepare_cached(include_str!("sql/claim_heads.sql"))?;
-        let mut rows = statement.query(params![self.id, self.chunk as i64])?;
-        while let Some(row) = rows.next()? {
-            let id = read_id(row, 0)?;
-            let key = Key { rank: row.get(11)?, due_at: row.get(5)?, id };
-            let mut job = read_lease(row, task.clone(), &self.partition, write.now)?;
-            job.lease.run += 1;
-            self.next.push_back((key, job));
-        }
-        self.chunk *= 4;
-        Ok(())
-    }
-
-    /// Leases what was taken.
-    pub(super) fn lease(
-        &mut self,
-        write: &Write<'_>,
-        worker: WorkerId,
-        wanted: &Claim,
-    ) -> rusqlite::Result<()> {
-        if self.taken == 0 {
-            return Ok(());
-        }
-        let leased =
-            write.connection.prepare_cached(include_str!("sql/claim_lease.sql"))?.execute(params![
-                self.id,
-                self.taken,
-                worker.as_bytes(),
-                write.now.as_millis(),
-                (write.now + wanted.lease).as_millis(),
-                wanted.tasks[self.room].max_losses,
-            ])?;
-        self.leased(leased)
-    }
-
-    /// So many of what was taken are leased.
-    fn leased(&mut self, leased: usize) -> rusqlite::Result<()> {
-        if leased as i64 != self.taken {
-            return Err(unreadable(format!("a lane with {leased} jobs where {} were read", self.taken)));
-        }
-        self.leased += self.taken;
-        self.taken = 0;
-        Ok(())
-    }
 }
 
-/// Leases the jobs of lanes of which one each was taken, some lanes in one statement: a statement costs more than a row.
-/// What is left is leased lane by lane.
-pub(super) fn lease_single_heads(
+/// Leases jobs that were taken, all with the same number of losses that they may have.
+pub(super) fn lease(
     write: &Write<'_>,
     worker: WorkerId,
     wanted: &Claim,
-    lanes: &mut [OpenLane],
+    max_losses: u32,
+    jobs: &[JobId],
 ) -> rusqlite::Result<()> {
-    let mut singles: Vec<&mut OpenLane> = lanes.iter_mut().filter(|lane| lane.taken == 1).collect();
-    let max_losses = |lane: &OpenLane| wanted.tasks[lane.room].max_losses;
-    singles.sort_by_key(|lane| max_losses(lane));
-    for alike in singles.chunk_by_mut(|one, other| max_losses(one) == max_losses(other)) {
-        for lanes in alike.chunks_exact_mut(TOGETHER) {
-            let mut statement = write.connection.prepare_cached(include_str!("sql/claim_lease_heads.sql"))?;
-            statement.raw_bind_parameter(1, worker.as_bytes())?;
-            statement.raw_bind_parameter(2, write.now.as_millis())?;
-            statement.raw_bind_parameter(3, (write.now + wanted.lease).as_millis())?;
-            statement.raw_bind_parameter(4, max_losses(lanes[0]))?;
-            for (index, lane) in lanes.iter().enumerate() {
-                statement.raw_bind_parameter(5 + index, lane.last)?;
-            }
-            if statement.raw_execute()? != TOGETHER {
-                return Err(unreadable("lanes without the heads that were read".into()));
-            }
-            lanes.iter_mut().try_for_each(|lane| lane.leased(1))?;
+    let mut statement = write.connection.prepare_cached(include_str!("sql/claim_lease.sql"))?;
+    for jobs in jobs.chunks(TOGETHER) {
+        statement.raw_bind_parameter(1, worker.as_bytes())?;
+        statement.raw_bind_parameter(2, write.now.as_millis())?;
+        statement.raw_bind_parameter(3, (write.now + wanted.lease).as_millis())?;
+        statement.raw_bind_parameter(4, max_losses)?;
+        for place in 0..TOGETHER {
+            statement.raw_bind_parameter(5 + place, jobs.get(place).map(JobId::as_bytes))?;
+        }
+        if statement.raw_execute()? != jobs.len() {
+            return Err(unreadable("a lane without the jobs that were read".into()));
         }
     }
     Ok(())
@@ -178,7 +140,7 @@ pub(super) fn read_claimed(
     Ok(Some(claimed))
 }
 
-/// The first eleven columns of `claim_heads.sql` and `claim_read.sql`.
+/// The first eleven columns of `claim_job.sql` and `claim_read.sql`.
 fn read_lease(
     row: &Row<'_>,
     task: Name,

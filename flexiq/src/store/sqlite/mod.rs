@@ -358,6 +358,7 @@ mod tests {
             for sql in [
                 include_str!("sql/claim_lanes.sql"),
                 include_str!("sql/claim_heads.sql"),
+                include_str!("sql/claim_job.sql"),
                 include_str!("sql/claim_lease.sql"),
                 include_str!("sql/house_moments.sql"),
                 include_str!("sql/gate.sql"),

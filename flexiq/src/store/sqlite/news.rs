@@ -1,5 +1,7 @@
 //! What a committed request has to tell those who wait.
 
+use std::collections::{BTreeSet, HashSet};
+
 use super::lanes::LaneId;
 use crate::clock::Timestamp;
 use crate::job::JobId;
@@ -32,9 +34,9 @@ pub(super) struct Truth {
     pub(super) worker: WorkerId,
     pub(super) queue: Name,
     /// The tasks that it had room for.
-    pub(super) tasks: Vec<Name>,
+    pub(super) tasks: HashSet<Name>,
     /// All tasks of the queue of which something is still ready and all gates are open,
-    pub(super) startable: Vec<Name>,
+    pub(super) startable: BTreeSet<Name>,
     /// and those of which something is ready behind a gate that is shut.
     pub(super) shut: Vec<Name>,
 }

@@ -1,18 +1,15 @@
--- The first so many of a lane: the very rows that claim_heads.sql has read in this transaction.
-UPDATE flexiq_jobs
+-- The very jobs that claim_job.sql has read in this transaction; a place that is not used is null.
+-- OR FAIL, because whoever calls it undoes everything anyway: SQLite need keep no journal of the statement.
+UPDATE OR FAIL flexiq_jobs
 SET state = 2,
     runs = runs + 1,
-    worker = ?3,
-    started_at = ?4,
-    until = ?5,
-    max_losses = ?6,
+    worker = ?1,
+    started_at = ?2,
+    until = ?3,
+    max_losses = ?4,
     lapse = 0,
     cancel_requested = 0
 WHERE id IN (
-    SELECT id
-    FROM flexiq_jobs INDEXED BY flexiq_jobs_ready
-    WHERE lane = ?1
-      AND state = 1
-    ORDER BY rank, due_at, id
-    LIMIT ?2
+    ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+    ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29
 )
