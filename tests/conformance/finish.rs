@@ -173,6 +173,24 @@ for_every_store! {
         assert_eq!(answer.finished, [Finished::Done, Finished::LeaseLost, Finished::Done]);
     }
 
+    async fn among_many_alike_each_finish_is_judged_for_itself(bench: Bench) {
+        bench.enqueue_many("q", jobs("send", 60)).await;
+        let held = bench.claim(bench.living, &["send"], 60).await;
+        // Lost to another turn, and said twice in one.
+        bench.finish(bench.living, held[30].lease, Transition::Release).await;
+        let mut finishes = finish_all(&held);
+        finishes.insert(10, Finish { lease: held[2].lease, transition: succeed() });
+        let answer = bench.turn(bench.living, finishes, None).await;
+
+        let lost = |index: &usize| answer.finished[*index] == Finished::LeaseLost;
+        assert_eq!((0..answer.finished.len()).filter(lost).collect::<Vec<_>>(), [10, 31]);
+        assert_eq!(bench.state(held[30].lease.job).await, State::Ready);
+        let counts = bench.counts("send").await;
+        assert_eq!((counts.ready, counts.running, counts.succeeded), (1, 0, 59));
+        let key = JobKey { queue: name("q"), id: held[59].lease.job };
+        assert_eq!(bench.store.ended(key).await.expect("answers"), Some(Stored::Value(Value::Unit)));
+    }
+
     async fn a_finish_makes_room_before_the_claim_of_its_turn(bench: Bench) {
         let held = claimed_one(&bench).await;
         let finishes = vec![Finish { lease: held.lease, transition: Transition::Release }];

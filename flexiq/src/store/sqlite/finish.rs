@@ -18,27 +18,53 @@ use crate::name::Name;
 use crate::store::types::{Finish, Finished, LeaseId, WorkerId};
 use std::time::Duration;
 
+/// Successes that are stored in one statement: the ids in `finish_succeed_alike.sql`.
+const TOGETHER: usize = 25;
+
+/// Finishes runs, in their order.
 pub(super) fn finish(
     write: &mut Write<'_>,
     worker: WorkerId,
     queue_name: &Name,
     queue: QueueId,
-    end: Finish,
+    ends: &[Finish],
+) -> Tried<Vec<Finished>> {
+    let mut finished = Vec::with_capacity(ends.len());
+    let groups: Vec<&[Finish]> = ends.chunk_by(|one, other| are_alike(write, one, other)).collect();
+    for alike in groups {
+        for ends in alike.chunks(TOGETHER) {
+            if ends.len() > 1 && succeed_alike(write, worker, queue, ends)? {
+                finished.extend(ends.iter().map(|_| Finished::Done));
+                continue;
+            }
+            for end in ends {
+                finished.push(finish_one(write, worker, queue_name, queue, end)?);
+            }
+        }
+    }
+    Ok(finished)
+}
+
+fn finish_one(
+    write: &mut Write<'_>,
+    worker: WorkerId,
+    queue_name: &Name,
+    queue: QueueId,
+    Finish { lease, transition }: &Finish,
 ) -> Tried<Finished> {
-    let Finish { lease, transition } = end;
-    let id = lease.job.as_bytes();
+    let (lease, id) = (*lease, lease.job.as_bytes());
     if let Transition::Succeed { value, keep } = transition {
-        return succeed(write, worker, queue, lease, &value, keep);
+        return succeed(write, worker, queue, lease, value, *keep);
     }
     let Some((lane, is_cancelled)) = held(write, worker, queue, lease)? else {
         return Ok(Finished::LeaseLost);
     };
     let to = match transition {
-        other if is_cancelled => cancel(write, id, last_error(&other))?,
+        other if is_cancelled => cancel(write, id, last_error(other))?,
         Transition::Schedule { reason, due, error } => {
-            schedule(write, queue_name, id, reason, due, error.as_deref())?
+            schedule(write, queue_name, id, *reason, *due, error.as_deref())?
         }
-        Transition::Kill { reason, error } => kill(write, id, reason, error.as_deref())?,
+        Transition::Kill { reason, error } => kill(write, id, *reason, error.as_deref())?,
         Transition::Release => release(write, id)?,
         Transition::Cancel | Transition::Succeed { .. } => cancel(write, id, None)?,
     };
@@ -64,6 +90,52 @@ fn held(
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()
+}
+
+/// Whether two ends differ in their jobs alone: successes without a value, of one lane and of runs of the same number.
+fn are_alike(write: &Write<'_>, one: &Finish, other: &Finish) -> bool {
+    let lane = write.lanes.leased(one.lease.job);
+    matches!(one.transition, Transition::Succeed { value: Value::Unit, .. })
+        && one.transition == other.transition
+        && one.lease.run == other.lease.run
+        && lane.is_some()
+        && lane == write.lanes.leased(other.lease.job)
+}
+
+/// Stores successes that are alike in one statement, which spares a third of the work; false if not all are held, and
+/// then it has done nothing.
+fn succeed_alike(
+    write: &mut Write<'_>,
+    worker: WorkerId,
+    queue: QueueId,
+    ends: &[Finish],
+) -> rusqlite::Result<bool> {
+    let Finish { lease, transition: Transition::Succeed { keep, .. } } = &ends[0] else { return Ok(false) };
+    let Some(lane) = write.lanes.leased(lease.job) else { return Ok(false) };
+    write.connection.prepare_cached("SAVEPOINT flexiq_alike")?.execute([])?;
+    let moved = {
+        let mut statement = write.connection.prepare_cached(include_str!("sql/finish_succeed_alike.sql"))?;
+        statement.raw_bind_parameter(1, worker.as_bytes())?;
+        statement.raw_bind_parameter(2, lease.run)?;
+        statement.raw_bind_parameter(3, lane)?;
+        statement.raw_bind_parameter(4, queue)?;
+        statement.raw_bind_parameter(5, write.now.as_millis())?;
+        statement.raw_bind_parameter(6, (write.now + *keep).as_millis())?;
+        for place in 0..TOGETHER {
+            statement.raw_bind_parameter(7 + place, ends.get(place).map(|end| end.lease.job.as_bytes()))?;
+        }
+        statement.raw_execute()?
+    };
+    if moved != ends.len() {
+        write.connection.execute_batch("ROLLBACK TO flexiq_alike; RELEASE flexiq_alike")?;
+        return Ok(false);
+    }
+    write.connection.prepare_cached("RELEASE flexiq_alike")?.execute([])?;
+    for end in ends {
+        write.lanes.finishes(end.lease.job);
+        write.ends(*end.lease.job.as_bytes(), queue, lane, state::RUNNING, state::SUCCEEDED);
+    }
+    Ok(true)
 }
 
 /// The most frequent end by far: one statement, where the lane is remembered from the claim.

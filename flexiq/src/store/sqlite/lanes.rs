@@ -142,7 +142,12 @@ impl Lanes {
         self.leased.insert(job, lane);
     }
 
-    /// The lane that a job was leased from, if it was here.
+    /// The lane that a job was leased from, if it was here and is not finished.
+    pub(super) fn leased(&self, job: JobId) -> Option<LaneId> {
+        self.leased.get(&job).copied()
+    }
+
+    /// The same, when the job is finished.
     pub(super) fn finishes(&mut self, job: JobId) -> Option<LaneId> {
         self.leased.remove(&job)
     }

@@ -26,11 +26,9 @@ pub(super) fn turn(write: &mut Write<'_>, turn: Turn, waiting_workers: usize) ->
     {
         return Ok(answer_again(write, &turn, kept)?);
     }
-    let mut answer = TurnAnswer::default();
     let finishes = turn.finishes.len();
-    for end in turn.finishes {
-        answer.finished.push(finish(write, turn.worker, &turn.queue, queue, end)?);
-    }
+    let finished = finish(write, turn.worker, &turn.queue, queue, &turn.finishes)?;
+    let mut answer = TurnAnswer { finished, ..Default::default() };
     if finishes > 0 {
         prune_queue(write, queue, finishes * PRUNED_PER_FINISH)?;
     }
