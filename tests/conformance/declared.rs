@@ -147,7 +147,17 @@ for_every_store! {
             bench.hands.advance(secs(3_600));
             bench.beat(bench.living, &[]).await;
         }
+        // Beats an hour apart are silences of the fleet: who is gone is found by those that follow.
+        bench.pass(secs(30)).await;
         assert!(bench.store.limits().await.expect("answers").is_empty());
+    }
+
+    async fn a_fleet_that_slept_for_days_forgets_none_of_its_own(bench: Bench) {
+        let asleep = bench.declaring(&[("send", cap(1))]).await;
+        bench.hands.advance(secs(2 * 24 * 3_600));
+        bench.beat(bench.living, &[]).await;
+        assert_eq!(declared(&bench).await, Some(1), "its cap still holds");
+        assert!(!bench.beat(asleep, &[]).await.is_unknown);
     }
 
     async fn a_queue_limit_that_is_declared_holds(bench: Bench) {

@@ -236,6 +236,29 @@ async fn a_short_lease_is_fenced_by_parts_of_itself_and_a_renewed_one_not_at_all
     drop(worker);
 }
 
+#[tokio::test]
+async fn a_fenced_run_is_dropped_also_when_its_lease_is_renewed_after_all() {
+    let (queue, spy, clock) = spied().await;
+    let journal = Journal::default();
+    let builder = queue.worker().tasks([task_capped()]).lease(LEASE).state(journal.clone());
+    let worker = builder.start().await.expect("it starts");
+    enqueue_capped(&queue).await.expect("stored");
+    journal.wait_for("capped", 1).await;
+    spy.set_away(true);
+    clock.advance(Duration::from_secs(8));
+    journal.wait_for("told", 1).await;
+    spy.set_away(false);
+    let beats = spy.calls(Verb::Extend);
+    let renewed = async {
+        while spy.calls(Verb::Extend) < beats + 2 || journal.count("dropped") == 0 {
+            clock.advance(Duration::from_millis(50));
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("it is renewed, and dropped all the same", renewed).await;
+    drop(worker);
+}
+
 /// Lets all that is ready run: what has not happened then, is not going to.
 async fn settle() {
     for _ in 0..1_000 {
