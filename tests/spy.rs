@@ -107,7 +107,12 @@ impl Spy {
         }
     }
 
-    async fn disturbed<T>(&self, verb: Verb, step: Step<'_, T>) -> flexiq::Result<T> {
+    /// `step` is asked for only if the request is not lost: a step may begin before anyone waits for it.
+    async fn disturbed<'a, T>(
+        &'a self,
+        verb: Verb,
+        step: impl FnOnce() -> Step<'a, T> + Send,
+    ) -> flexiq::Result<T> {
         let fault = {
             let mut state = self.state();
             if state.is_away {
@@ -118,8 +123,8 @@ impl Spy {
         };
         let answer = match fault {
             Some(Fault::Before) => Err(self.unavailable()),
-            Some(Fault::After) => step.await.and_then(|_| Err(self.unavailable())),
-            None => step.await,
+            Some(Fault::After) => step().await.and_then(|_| Err(self.unavailable())),
+            None => step().await,
         };
         *self.state().calls.entry(verb).or_default() += 1;
         self.called.notify_waiters();
@@ -137,15 +142,15 @@ impl Store for Spy {
     }
 
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
-        Box::pin(self.disturbed(Verb::Enqueue, self.store.enqueue(batch)))
+        Box::pin(self.disturbed(Verb::Enqueue, || self.store.enqueue(batch)))
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
-        Box::pin(self.disturbed(Verb::Turn, self.store.turn(turn)))
+        Box::pin(self.disturbed(Verb::Turn, || self.store.turn(turn)))
     }
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
-        Box::pin(self.disturbed(Verb::Extend, self.store.extend(beat)))
+        Box::pin(self.disturbed(Verb::Extend, || self.store.extend(beat)))
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {
