@@ -109,6 +109,15 @@ impl Clock {
         }
     }
 
+    /// The moment that a test has set: a store which asks its server for the time takes this instead.
+    #[cfg(feature = "redis")]
+    pub(crate) fn manual_now(&self) -> Option<Timestamp> {
+        match &self.0 {
+            Source::System { .. } => None,
+            Source::Manual(seen) => Some(seen.borrow().wall),
+        }
+    }
+
     /// Time since this clock was made, by the monotonic clock: steps of the wall clock do not show in it.
     pub fn elapsed(&self) -> Duration {
         match &self.0 {

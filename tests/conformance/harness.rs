@@ -43,6 +43,8 @@ macro_rules! for_every_store {
                 on_store! { $(#[$attribute])* model }
                 on_store! { $(#[$attribute])* sqlite_memory }
                 on_store! { $(#[$attribute])* sqlite_file }
+                #[cfg(feature = "redis")]
+                on_store! { $(#[$attribute])* redis }
             }
         )*
     };
@@ -84,6 +86,8 @@ pub(crate) struct Bench {
     pub(crate) hands: ManualClock,
     /// A worker that beats whenever [`pass`](Bench::pass) lets time pass, and holds no lease.
     pub(crate) living: WorkerId,
+    /// How long a message of the store may be on its way: real time.
+    travel: Duration,
     _folder: Option<Folder>,
 }
 
@@ -123,18 +127,28 @@ impl Bench {
         let mut options = SqliteOptions::new(location);
         options.clock = clock;
         let store = SqliteStore::open(options).await.expect("the store opens");
-        Self::on(store, hands, folder).await
+        Self::on(store, hands, millis(0), folder).await
     }
 
     /// The model, which histories compare the others with: it is held to the same rules.
     pub(crate) async fn model() -> Self {
         let (clock, hands) = Clock::manual(START);
-        Self::on(ModelStore::new(clock), hands, None).await
+        Self::on(ModelStore::new(clock), hands, millis(0), None).await
     }
 
-    async fn on(store: Arc<dyn Store>, hands: ManualClock, folder: Option<Folder>) -> Self {
+    /// A store of its own on the suite's server, apart from all others by its prefix.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn redis() -> Self {
+        let (clock, hands) = Clock::manual(START);
+        let mut options = crate::redis_server::options();
+        options.clock = clock;
+        let store = redis::RedisStore::open(options).await.expect("the store opens");
+        Self::on(store, hands, millis(4), None).await
+    }
+
+    async fn on(store: Arc<dyn Store>, hands: ManualClock, travel: Duration, folder: Option<Folder>) -> Self {
         let living = WorkerId::new();
-        let bench = Self { store, hands, living, _folder: folder };
+        let bench = Self { store, hands, living, travel, _folder: folder };
         bench.register(living).await;
         bench
     }
@@ -255,6 +269,9 @@ impl Bench {
             // A question and a change, so that whatever the store had begun before is done.
             self.store.queues().await.expect("the store answers");
             self.store.retire(WorkerId::new()).await.expect("the store answers");
+            if !self.travel.is_zero() {
+                tokio::time::sleep(self.travel).await;
+            }
         }
         !poll_once(step).await
     }

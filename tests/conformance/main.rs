@@ -20,6 +20,8 @@ mod prune;
 mod rates;
 mod read;
 mod reap;
+#[cfg(feature = "redis")]
+mod redis_server;
 mod retry;
 mod sqlite_file;
 mod turn;

@@ -161,25 +161,55 @@ fn masked(url: &str) -> String {
     }
 }
 
-#[cfg(feature = "sqlite")]
+/// Opens the store that the URL's scheme names.
 async fn open_store(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
-    use crate::store::sqlite::{SqliteOptions, SqliteStore};
-
-    let mut options = SqliteOptions::from_url(&settings.url).map_err(|error| match error {
+    let scheme = settings.url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let opened = match scheme {
+        "redis" | "rediss" | "redis+sentinel" | "redis+cluster" | "unix" => open_redis(settings).await,
+        _ => open_sqlite(settings).await,
+    };
+    opened.map_err(|error| match error {
         Error::InvalidUrl { url, reason } => Error::InvalidUrl { url: masked(&url), reason },
         other => other,
-    })?;
+    })
+}
+
+#[cfg(feature = "sqlite")]
+async fn open_sqlite(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
+    use crate::store::sqlite::{SqliteOptions, SqliteStore};
+
+    let mut options = SqliteOptions::from_url(&settings.url)?;
     options.timeout = settings.timeout;
     options.clock = settings.clock.clone();
     Ok(SqliteStore::open(options).await?)
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn open_store(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
-    Err(Error::InvalidUrl {
-        url: masked(&settings.url),
-        reason: "this build of flexiq has no store: enable its feature `sqlite`".into(),
-    })
+async fn open_sqlite(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
+    Err(not_compiled(settings, "sqlite"))
+}
+
+#[cfg(feature = "redis")]
+async fn open_redis(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
+    use crate::store::redis::{RedisOptions, RedisStore};
+
+    let mut options = RedisOptions::from_url(&settings.url)?;
+    options.timeout = settings.timeout;
+    options.clock = settings.clock.clone();
+    Ok(RedisStore::open(options).await?)
+}
+
+#[cfg(not(feature = "redis"))]
+async fn open_redis(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
+    Err(not_compiled(settings, "redis"))
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "redis")))]
+fn not_compiled(settings: &QueueBuilder, feature: &str) -> Error {
+    Error::InvalidUrl {
+        url: settings.url.clone(),
+        reason: format!("this build of flexiq does not have its store: enable the feature `{feature}`"),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,240 @@
+//! How jobs, values and rates are written down. What is in a store is for ever: only add.
+
+use std::time::Duration;
+
+use super::wire::{Packed, Unpacked};
+use crate::clock::Timestamp;
+use crate::job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State, Value};
+use crate::name::Name;
+use crate::policy::Rate;
+use crate::store::types::{NewJob, Outset, Payload, Stored};
+
+pub(super) fn state_code(state: State) -> u8 {
+    match state {
+        State::Scheduled(_) => 0,
+        State::Ready => 1,
+        State::Running => 2,
+        State::Succeeded => 3,
+        State::Dead(_) => 4,
+        State::Cancelled => 5,
+        State::Expired => 6,
+    }
+}
+
+pub(super) fn scheduled_code(reason: ScheduledReason) -> u8 {
+    match reason {
+        ScheduledReason::Delay => 0,
+        ScheduledReason::Retry => 1,
+        ScheduledReason::Deferral => 2,
+    }
+}
+
+pub(super) fn dead_code(reason: DeadReason) -> u8 {
+    match reason {
+        DeadReason::Failures => 0,
+        DeadReason::Never => 1,
+        DeadReason::Deferrals => 2,
+        DeadReason::Losses => 3,
+        DeadReason::Decode => 4,
+    }
+}
+
+pub(super) fn read_state(state: u8, reason: u8) -> Option<State> {
+    Some(match (state, reason) {
+        (0, 0) => State::Scheduled(ScheduledReason::Delay),
+        (0, 1) => State::Scheduled(ScheduledReason::Retry),
+        (0, 2) => State::Scheduled(ScheduledReason::Deferral),
+        (1, _) => State::Ready,
+        (2, _) => State::Running,
+        (3, _) => State::Succeeded,
+        (4, 0) => State::Dead(DeadReason::Failures),
+        (4, 1) => State::Dead(DeadReason::Never),
+        (4, 2) => State::Dead(DeadReason::Deferrals),
+        (4, 3) => State::Dead(DeadReason::Losses),
+        (4, 4) => State::Dead(DeadReason::Decode),
+        (5, _) => State::Cancelled,
+        (6, _) => State::Expired,
+        _ => return None,
+    })
+}
+
+/// What never changes of a job, behind the head that `enqueue.lua` puts before it.
+pub(super) fn write_body(job: &NewJob) -> Vec<u8> {
+    let Outset { timeout, max_retries, result_ttl } = job.outset;
+    let flags = [timeout.is_some(), max_retries.is_some(), result_ttl.is_some()];
+    let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u8::from(*is_set));
+    let mut body = Packed::default().byte(flags);
+    if let Some(timeout) = timeout {
+        body = body.moment(millis(timeout));
+    }
+    if let Some(most) = max_retries {
+        body = body.word(most);
+    }
+    if let Some(ttl) = result_ttl {
+        body = body.moment(millis(ttl));
+    }
+    let partition = job.partition.as_bytes();
+    body.word(partition.len() as u32).bytes(partition).byte(job.payload.codec).bytes(&job.payload.bytes).0
+}
+
+/// A stored body.
+pub(super) struct Body {
+    pub(super) enqueued_at: Timestamp,
+    pub(super) task: Name,
+    pub(super) outset: Outset,
+    pub(super) partition: String,
+    pub(super) payload: Payload,
+}
+
+/// Reads a body, of which the payload may be cut off.
+pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
+    let mut body = Unpacked(bytes);
+    let enqueued_at = body.moment()?;
+    let (_due, _expires, _rank) = (body.moment()?, body.moment()?, body.byte()?);
+    let length = body.byte()?;
+    let task = Name::new("task", body.text(length.into())?).ok()?;
+    let flags = body.byte()?;
+    let mut outset = Outset::default();
+    if flags & 1 > 0 {
+        outset.timeout = Some(duration(body.moment()?));
+    }
+    if flags & 2 > 0 {
+        outset.max_retries = Some(body.word()?);
+    }
+    if flags & 4 > 0 {
+        outset.result_ttl = Some(duration(body.moment()?));
+    }
+    let length = body.word()?;
+    let partition = body.text(length as usize)?.to_owned();
+    let payload = Payload { codec: body.byte()?, bytes: body.0.to_vec() };
+    Some(Body { enqueued_at, task, outset, partition, payload })
+}
+
+/// A job as people are shown it.
+pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> Option<Job> {
+    let body = read_body(body)?;
+    let mut run = Unpacked(run);
+    let (state, reason, cancel, _lapse) = (run.byte()?, run.byte()?, run.byte()?, run.byte()?);
+    let (runs, failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?, run.word()?);
+    let _max_losses = run.word()?;
+    let (due, expires, started, ended) = (run.moment()?, run.moment()?, run.moment()?, run.moment()?);
+    let (_kept, _worker, rank) = (run.moment()?, run.id()?, run.byte()?);
+    let length = run.byte()?;
+    let _task = run.take(length.into())?;
+    let known = |moment: Timestamp| (moment.as_millis() > 0).then(|| moment.into());
+    Some(Job {
+        id: JobId::from_bytes(id),
+        queue: queue.to_string(),
+        task: body.task.to_string(),
+        partition: some(body.partition),
+        state: read_state(state, reason)?,
+        priority: priority(rank),
+        runs,
+        failures,
+        deferrals,
+        losses,
+        last_error: read_error(run.0),
+        cancel_requested: cancel > 0,
+        enqueued_at: body.enqueued_at.into(),
+        due_at: due.into(),
+        expires_at: known(expires),
+        started_at: known(started),
+        ended_at: known(ended),
+    })
+}
+
+/// How a job has ended.
+pub(super) fn read_stored(id: JobId, run: &[u8], value: &[u8]) -> Option<Stored> {
+    let mut run = Unpacked(run);
+    let (state, reason, ..) = (run.byte()?, run.byte()?, run.take(6)?);
+    let state = read_state(state, reason)?;
+    if state == State::Succeeded {
+        return read_value(value).map(Stored::Value);
+    }
+    let (failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?);
+    run.take(4 + 5 * 6 + 16 + 1)?;
+    let length = run.byte()?;
+    let task = run.text(length.into())?.to_owned();
+    let last_error = read_error(run.0);
+    Some(Stored::Failure(JobFailure { id, task, state, failures, deferrals, losses, last_error }))
+}
+
+/// An error as the tail of a run: absent, or behind a mark.
+pub(super) fn write_error(error: Option<&str>) -> Vec<u8> {
+    error.map(|error| [b"=", error.as_bytes()].concat()).unwrap_or_default()
+}
+
+fn read_error(tail: &[u8]) -> Option<String> {
+    tail.split_first().map(|(_, error)| String::from_utf8_lossy(error).into_owned())
+}
+
+fn some(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// Lower first: from 0 for the highest priority to 200.
+pub(super) fn rank(priority: i8) -> u8 {
+    u8::try_from(100 - i16::from(priority)).unwrap_or(0)
+}
+
+fn priority(rank: u8) -> i8 {
+    i8::try_from(100 - i16::from(rank)).unwrap_or(0)
+}
+
+const JSON: u8 = 1;
+const TOO_LARGE: u8 = 2;
+
+/// The kind and the bytes of a value; nothing for that of `()`.
+pub(super) fn write_value(value: &Value) -> Vec<u8> {
+    match value {
+        Value::Unit => Vec::new(),
+        Value::Json(bytes) => Packed::default().byte(JSON).bytes(bytes).0,
+        Value::TooLarge { size, limit } => {
+            let bytes = |size: &usize| (*size as u64).to_be_bytes();
+            Packed::default().byte(TOO_LARGE).bytes(&bytes(size)).bytes(&bytes(limit)).0
+        }
+    }
+}
+
+fn read_value(bytes: &[u8]) -> Option<Value> {
+    let mut value = Unpacked(bytes);
+    match value.byte() {
+        None => Some(Value::Unit),
+        Some(JSON) => Some(Value::Json(value.0.to_vec())),
+        Some(TOO_LARGE) => {
+            Some(Value::TooLarge { size: value.number(8)? as usize, limit: value.number(8)? as usize })
+        }
+        Some(_) => None,
+    }
+}
+
+/// Rates as starts and milliseconds, such as `100/60000` or `10/1000 spread,100000/86400000`.
+pub(super) fn write_rates(rates: &[Rate]) -> String {
+    let write = |rate: &Rate| {
+        let spread = if rate.spread { SPREAD } else { "" };
+        format!("{}/{}{spread}", rate.starts, rate.period.as_millis())
+    };
+    rates.iter().map(write).collect::<Vec<_>>().join(",")
+}
+
+const SPREAD: &str = " spread";
+
+/// The rates of a text; of the empty one, none.
+pub(super) fn read_rates(text: &str) -> Option<Vec<Rate>> {
+    text.split(',').filter(|rate| !rate.is_empty()).map(read_rate).collect()
+}
+
+fn read_rate(text: &str) -> Option<Rate> {
+    let (text, spread) = text.strip_suffix(SPREAD).map_or((text, false), |text| (text, true));
+    let (starts, ms) = text.split_once('/')?;
+    Some(Rate { starts: starts.parse().ok()?, period: Duration::from_millis(ms.parse().ok()?), spread })
+}
+
+/// Whole milliseconds, rounded up like every moment.
+pub(super) fn millis(duration: Duration) -> i64 {
+    (Timestamp::from_millis(0) + duration).as_millis()
+}
+
+fn duration(after: Timestamp) -> Duration {
+    after.since(Timestamp::from_millis(0))
+}

@@ -1,0 +1,87 @@
+//! Every key of the store, with its type and its meaning.
+//!
+//! Those of a queue carry the hash tag `{prefix:queue}`, so that a step of a queue stays in one slot of a cluster; those
+//! of the whole store carry `{prefix}`, and no step touches both. A script is given all keys of its side, in this order.
+
+use crate::name::Name;
+
+/// The keys of a queue, as `lua/lib/queue.lua` names them.
+const OF_QUEUE: [&str; 24] = [
+    // hash: id → what never changes: moments, rank, task, settings, partition, payload
+    "bodies",
+    // hash: id → state, counters, moments, worker; absent before the first start, unless the job can expire
+    "runs",
+    // hash: id → kind and bytes of a value
+    "values",
+    // zset, all of score 0: `task \0 rank-and-age id` of each ready job
+    "lanes",
+    // zset by due time: `id rank task`
+    "scheduled",
+    // zset by deadline: id of each running job
+    "leases",
+    // zset by expiry: id of each pending job that can expire
+    "expiries",
+    // zsets by the end of their retention: ids
+    "succeeded",
+    "dead",
+    "cancelled",
+    "expired",
+    // hash: state and task → number of jobs, except those that are ready
+    "counts",
+    // hash: task → number of its ready jobs; a task with none is not there
+    "waiting",
+    // hash: task, or '' for the queue → `paused|cap|rates`: a copy of what holds in the whole store
+    "limits",
+    // zset, all of score 0: `task \0 number starts moment`: the log of starts that rates count
+    "starts",
+    // hash: `task \0 rate` → where a spread rate stands, in microseconds
+    "paces",
+    // zset by the moment at which time opens a gate that was seen shut: task
+    "openings",
+    // hash: task → 'rung' or 'shut'
+    "bells",
+    // zset by order of arrival: those who wait
+    "waiters",
+    // hash: worker → tasks whose bells it has taken and not yet answered by a claim
+    "popped",
+    // hash: worker → number and answer of its newest turn
+    "turns",
+    // hash: id → handles that wait for the end of the job
+    "awaited",
+    // set: `worker id` of each running job that was cancelled and whose worker does not know
+    "called",
+    // hash: is_known, waits, keeper, alarm_taken, beat_at, quiet_ms, lease_ms, reap_after, silent_at, limits_version,
+    // max_pending
+    "meta",
+];
+
+/// The keys of the whole store, as `lua/lib/fleet.lua` names them.
+const OF_FLEET: [&str; 6] = [
+    // hash: schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
+    "meta", // set: the queues that are known
+    "queues", // hash: task → its queue, and its declaration in JSON
+    "tasks", // hash: worker → its age and its life
+    "workers", // hash: worker → the limits that it declares, in JSON
+    "declared", // hash: `q:queue` or `t:task` → `declared;set;paused`
+    "limits",
+];
+
+/// The keys of a queue.
+pub(super) fn of_queue(prefix: &str, queue: &Name) -> Vec<String> {
+    OF_QUEUE.iter().map(|key| format!("{{{prefix}:{queue}}}:{key}")).collect()
+}
+
+/// One key of a queue.
+pub(super) fn one_of_queue(prefix: &str, queue: &Name, key: &str) -> String {
+    format!("{{{prefix}:{queue}}}:{key}")
+}
+
+/// The keys of the whole store.
+pub(super) fn of_fleet(prefix: &str) -> Vec<String> {
+    OF_FLEET.iter().map(|key| format!("{{{prefix}}}:{key}")).collect()
+}
+
+/// One key of the whole store.
+pub(super) fn one_of_fleet(prefix: &str, key: &str) -> String {
+    format!("{{{prefix}}}:{key}")
+}

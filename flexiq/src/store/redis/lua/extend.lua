@@ -1,0 +1,54 @@
+-- extend: renews the leases that a worker names in one queue, and keeps house for all, for all workers may be full.
+-- ARGV  4 worker, 5 lease, 6 every, 7 the first moment at which a worker falls silent ('' for none), 8 version of the
+--       limits; then one of each lease: job, run and whether it lapses as a release
+-- Returns whether the queue's copy of the limits is older, and a character for each lease: 'h'eld, 'c'ancelled or 'l'ost
+local MOST_PRUNED = 1000
+local worker, length, every = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+beat(length, every)
+if ARGV[7] ~= '' then
+  redis.call('HSET', meta, 'silent_at', ARGV[7])
+else
+  redis.call('HDEL', meta, 'silent_at')
+end
+local ids, told, renewed = {}, {}, {}
+for i = 9, #ARGV do
+  ids[#ids + 1] = string.sub(ARGV[i], 1, 16)
+end
+local texts = read_fields(runs, ids)
+local deadline = math.min(now + length, FAR)
+for i, id in ipairs(ids) do
+  local _, run, lapse = struct.unpack('>c16I4B', ARGV[8 + i])
+  local job = texts[i] and read_run(texts[i])
+  if job and job.state == RUNNING and job.worker == worker and job.run == run then
+    told[i] = job.cancel > 0 and 'c' or 'h'
+    renewed[#renewed + 1] = deadline
+    renewed[#renewed + 1] = id
+    if job.cancel == 1 then
+      -- The worker knows: it need not be called again.
+      remove(called, worker .. id)
+      job.cancel = 2
+      change(id, job)
+    end
+    if job.lapse ~= lapse then
+      job.lapse = lapse
+      change(id, job)
+    end
+  else
+    told[i] = 'l'
+  end
+end
+call_in_pieces('ZADD', leases, renewed)
+write_moves()
+local has_expired, has_more = keep_house()
+prune(MOST_PRUNED)
+redis.call('HDEL', meta, 'alarm_taken')
+local opened = redis.call('ZRANGEBYSCORE', openings, '-inf', now)
+call_in_pieces('ZREM', openings, opened)
+local all = redis.call('HGETALL', waiting)
+for i = 1, #all, 2 do
+  if redis.call('HGET', bells, all[i]) ~= 'rung' then set_right(all[i]) end
+end
+tell_ends()
+tell_keeper()
+local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < tonumber(ARGV[8])
+return { is_older and 1 or 0, table.concat(told) }

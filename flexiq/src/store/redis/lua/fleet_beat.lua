@@ -1,0 +1,25 @@
+-- fleet_beat: says that a worker lives, and notices those that do not.
+-- ARGV  2 worker, 3 lease, 4 every
+-- Returns whether the worker is known, when the next worker falls silent ('' for never), the version of the limits, and
+-- workers that are forgotten
+local SILENT = 86400000
+local id, lease = ARGV[2], tonumber(ARGV[3])
+beat(lease, tonumber(ARGV[4]))
+local text = redis.call('HGET', workers, id)
+if text then
+  local worker = read_worker(text)
+  local was_alive = worker.is_alive
+  worker.beat_at, worker.silent_at, worker.is_alive = now, now + lease, 1
+  write_worker(id, worker)
+  if was_alive == 0 then settle() end
+end
+local silent_at = notice_deaths()
+local all, forgotten = redis.call('HGETALL', workers), {}
+for i = 1, #all, 2 do
+  if read_worker(all[i + 1]).beat_at < now - SILENT then
+    forgotten[#forgotten + 1] = all[i]
+    forget_worker(all[i])
+  end
+end
+if #forgotten > 0 then settle() end
+return { text and 1 or 0, silent_at, limits_version(), unpack(forgotten) }

@@ -1,0 +1,4 @@
+-- fleet_settle: notices silent workers, and answers what holds.
+-- Returns the version of the limits, when the next worker falls silent ('' for never), then two of each limited scope
+local silent_at = notice_deaths()
+return { limits_version(), silent_at, unpack(redis.call('HGETALL', limits)) }

@@ -1,0 +1,144 @@
+-- Bells: who sleeps and wants a task is told by a message, the one that waits longest first.
+-- A bell is 'rung' (nobody has taken it), 'shut' (something waits behind a gate), or not there: silent, or taken.
+local waiting_list, keeper_told
+
+-- Those who wait, the longest first: a member is number (6 bytes), handle (16), worker (16), then \0 task \0 task \0.
+local function all_waiters()
+  waiting_list = waiting_list or redis.call('ZRANGE', waiters, 0, -1)
+  return waiting_list
+end
+
+local function wants(waiter, task)
+  return string.find(waiter, '\0' .. task .. '\0', 39, true) ~= nil
+end
+
+-- Tells a waiter's handle; false if it is gone.
+local function tell(handle, kind, body)
+  return redis.call('PUBLISH', prefix .. ':' .. handle, kind .. body .. queue_name) > 0
+end
+
+local function forget_waiter(index)
+  redis.call('ZREM', waiters, waiting_list[index])
+  table.remove(waiting_list, index)
+end
+
+-- A worker has taken bells which it has not answered by a claim.
+local function take_bell(worker, task)
+  redis.call('HSET', popped, worker, (redis.call('HGET', popped, worker) or '') .. task .. '\0')
+end
+
+-- Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes.
+local function ring(task)
+  if redis.call('HGET', bells, task) == 'rung' then return end
+  local index = 1
+  while index <= #all_waiters() do
+    local waiter = waiting_list[index]
+    if wants(waiter, task) then
+      forget_waiter(index)
+      if tell(string.sub(waiter, 7, 22), 'b', string.sub(waiter, 1, 6) .. string.sub(waiter, 23, 38)) then
+        redis.call('HDEL', bells, task)
+        take_bell(string.sub(waiter, 23, 38), task)
+        return
+      end
+    else
+      index = index + 1
+    end
+  end
+  redis.call('HSET', bells, task, 'rung')
+end
+
+local function gate_of(name)
+  return read_gate(name, redis.call('HGET', limits, name))
+end
+
+-- What can be seen of a task: 'empty', 'startable', or 'shut' and when time opens it.
+local function look(task)
+  if not redis.call('HGET', waiting, task) then return 'empty' end
+  for _, name in ipairs({ '', task }) do
+    local most, opens = admit(gate_of(name), 1)
+    if most == 0 then return 'shut', opens end
+  end
+  return 'startable'
+end
+
+-- Sets the bell of a task right: rung if something of it can start, silent until its gate opens if not.
+local function set_right(task)
+  local sight, opens = look(task)
+  if sight == 'startable' then
+    ring(task)
+  elseif sight == 'shut' then
+    redis.call('HSET', bells, task, 'shut')
+    if opens then redis.call('ZADD', openings, opens, task) end
+  end
+end
+
+-- Sets right the bells of tasks of which something became ready, and of those behind a gate that may have opened.
+local function ring_for_moves()
+  for task in pairs(ready_tasks) do
+    if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end
+  end
+  if has_freed then
+    local all = redis.call('HGETALL', bells)
+    for i = 1, #all, 2 do
+      if all[i + 1] == 'shut' and not ready_tasks[all[i]] then set_right(all[i]) end
+    end
+  end
+end
+
+-- The next moment at which time alone may make something startable or end it.
+local function next_moment()
+  local lapse = score_of(redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES'))
+  if lapse then
+    local _, _, _, reap_after = guard_of()
+    lapse = math.max(lapse, reap_after)
+  end
+  local soonest = lapse or FAR
+  for _, key in ipairs({ scheduled, expiries, openings }) do
+    soonest = math.min(soonest, score_of(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')) or FAR)
+  end
+  return soonest
+end
+
+-- Lets the keeper know the next moment: the one that waits longest keeps the time of the queue. While an alarm is on
+-- its way to a claim there is nothing to tell.
+local function tell_keeper()
+  while #all_waiters() > 0 do
+    if redis.call('HEXISTS', meta, 'alarm_taken') == 1 then return end
+    local waiter = waiting_list[1]
+    local told = string.sub(waiter, 1, 6) .. struct.pack('>I6I6', now, next_moment())
+    local mark = string.sub(told, 1, 6) .. string.sub(told, 13)
+    if redis.call('HGET', meta, 'keeper') == mark then return end
+    if tell(string.sub(waiter, 7, 22), 'm', told) then
+      redis.call('HSET', meta, 'keeper', mark)
+      return
+    end
+    forget_waiter(1)
+  end
+end
+
+-- Gives back the bells that a worker has taken and will not use.
+local function give_back(worker)
+  local tasks = redis.call('HGET', popped, worker)
+  if tasks then
+    redis.call('HDEL', popped, worker)
+    for task in string.gmatch(tasks, '%Z+') do
+      ring(task)
+    end
+  end
+end
+
+-- Tells those who wait for the end of a job that has now ended.
+local function tell_ends()
+  if #ended == 0 or redis.call('EXISTS', awaited) == 0 then return end
+  local told = read_fields(awaited, ended)
+  local gone = {}
+  for i, id in ipairs(ended) do
+    if told[i] then
+      gone[#gone + 1] = id
+      for at = 1, #told[i], 16 do
+        tell(string.sub(told[i], at, at + 15), 'e', id)
+      end
+    end
+  end
+  call_in_pieces('HDEL', awaited, gone)
+end

@@ -1,0 +1,16 @@
+-- retry: makes a dead, cancelled or expired job ready: a new generation, whose budgets are fresh and whose run number
+-- goes on, so that a worker of an earlier run can still change nothing.
+-- ARGV  4 job
+-- Returns 1 if it did, 0 if the job is in another state, -1 if it is not there
+local id = ARGV[4]
+local job = find_job(id)
+if not job then return -1 end
+if job.state <= SUCCEEDED then return 0 end
+job.failures, job.deferrals, job.losses, job.cancel, job.expires = 0, 0, 0, 0, 0
+job.started, job.error, job.due = 0, '', now
+make_pending(id, job, READY)
+job.ended = 0
+write_moves()
+ring_for_moves()
+tell_keeper()
+return 1

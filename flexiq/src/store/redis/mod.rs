@@ -1,0 +1,239 @@
+//! The store for a fleet: one Redis or Valkey.
+//!
+//! Each verb is a script, so that it is one step of the server; `lua/` has one file for each, and `keys.rs` tells what
+//! lies where. Bells are messages of the server: a script that makes something startable picks the worker that waits
+//! longest, and tells it.
+
+mod codes;
+mod enqueue;
+mod extend;
+mod failure;
+mod fleet;
+mod hub;
+mod keys;
+mod link;
+mod open;
+mod options;
+mod read;
+mod scripts;
+mod turn;
+mod wait;
+mod wire;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use redis::{Cmd, Value};
+use uuid::Uuid;
+
+pub use options::RedisOptions;
+
+use self::hub::Hub;
+use self::link::Link;
+use self::scripts::Script;
+use self::wire::Parts;
+use super::{
+    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
+    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
+};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::job::{Job, JobId};
+use crate::name::Name;
+
+/// A store on one Redis.
+pub struct RedisStore {
+    shared: Arc<Shared>,
+}
+
+/// What a handle's calls share.
+struct Shared {
+    link: Link,
+    hub: Hub,
+    clock: Clock,
+    prefix: Name,
+    /// This handle, for messages.
+    handle: [u8; 16],
+    waits: AtomicU64,
+}
+
+impl RedisStore {
+    /// Connects, and makes sure of the server.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StoreUnavailable`](crate::Error::StoreUnavailable) if nobody answers;
+    /// [`Error::StoreRefused`](crate::Error::StoreRefused) if the server is too old, a replica, or may evict jobs.
+    pub async fn open(options: RedisOptions) -> Result<Arc<Self>> {
+        let handle = Uuid::now_v7().into_bytes();
+        let own = [options.prefix.as_bytes(), b":", &handle].concat();
+        let called = format!("{}:called", options.prefix).into_bytes();
+        let late: Arc<OnceLock<Weak<Shared>>> = Arc::default();
+        let told = {
+            let late = late.clone();
+            move |push| {
+                if let Some(shared) = late.get().and_then(Weak::upgrade)
+                    && let Some(stray) = shared.hub.told(&push, &shared.clock)
+                {
+                    wait::leave(&shared, stray);
+                }
+            }
+        };
+        let shared = Arc::new(Shared {
+            link: Link::new(&options, vec![own, called], Arc::new(told))?,
+            hub: Hub::default(),
+            clock: options.clock,
+            prefix: options.prefix,
+            handle,
+            waits: AtomicU64::new(1),
+        });
+        // Before the first call, with which the link connects.
+        late.get_or_init(|| Arc::downgrade(&shared));
+        open::open(&shared).await?;
+        Ok(Arc::new(Self { shared }))
+    }
+}
+
+impl Shared {
+    fn place(&self) -> &str {
+        &self.link.place
+    }
+
+    fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The store's moment, where a test moves it; else the server tells its own.
+    fn now(&self) -> Vec<u8> {
+        self.clock.manual_now().map(|now| now.as_millis().to_string().into_bytes()).unwrap_or_default()
+    }
+
+    /// Runs a script of a queue.
+    async fn run(&self, script: &Script, queue: &Name, args: Vec<Vec<u8>>) -> Result<Value> {
+        let mut all = vec![self.now(), self.prefix.as_bytes().to_vec(), queue.as_bytes().to_vec()];
+        all.extend(args);
+        self.link.run(script, &keys::of_queue(&self.prefix, queue), &all).await
+    }
+
+    /// Runs a script of the whole store.
+    async fn run_fleet(&self, script: &Script, args: Vec<Vec<u8>>) -> Result<Value> {
+        let mut all = vec![self.now()];
+        all.extend(args);
+        self.link.run(script, &keys::of_fleet(&self.prefix), &all).await
+    }
+
+    async fn call(&self, command: &Cmd) -> Result<Value> {
+        self.link.call(command).await
+    }
+
+    fn spawn(&self, step: impl Future<Output = ()> + Send + 'static) {
+        self.link.spawn(step);
+    }
+
+    fn next_wait(&self) -> u64 {
+        self.waits.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The queues that are known, sorted.
+    async fn queues(&self) -> Result<Vec<Name>> {
+        let key = keys::one_of_fleet(&self.prefix, "queues");
+        let answer = self.call(redis::cmd("SMEMBERS").arg(key)).await?;
+        let mut parts = Parts::of(answer, self.place());
+        let mut queues = Vec::new();
+        while !parts.is_empty() {
+            queues.push(Name::new("queue", parts.text()?)?);
+        }
+        queues.sort();
+        Ok(queues)
+    }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("place", &self.shared.place()).finish_non_exhaustive()
+    }
+}
+
+impl Store for RedisStore {
+    fn place(&self) -> &str {
+        self.shared.place()
+    }
+
+    fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
+        Box::pin(enqueue::enqueue(&self.shared, batch))
+    }
+
+    fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
+        Box::pin(turn::turn(&self.shared, turn))
+    }
+
+    fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
+        Box::pin(extend::extend(&self.shared, beat))
+    }
+
+    fn wait(&self, wait: Wait) -> Step<'_, Wake> {
+        Box::pin(wait::wait(self.shared.clone(), wait))
+    }
+
+    fn called(&self, worker: WorkerId) -> Step<'_, ()> {
+        Box::pin(wait::called(&self.shared, worker))
+    }
+
+    fn register(&self, hello: Hello) -> Step<'_, ()> {
+        Box::pin(fleet::register(&self.shared, hello))
+    }
+
+    fn retire(&self, worker: WorkerId) -> Step<'_, ()> {
+        self.shared.hub.forget(worker);
+        Box::pin(fleet::retire(&self.shared, worker))
+    }
+
+    fn declarations(&self) -> Step<'_, Vec<(Name, String)>> {
+        Box::pin(fleet::declarations(&self.shared))
+    }
+
+    fn queues(&self) -> Step<'_, Vec<Name>> {
+        Box::pin(self.shared.queues())
+    }
+
+    fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
+        Box::pin(read::job(&self.shared, id))
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
+        Box::pin(read::list(&self.shared, filter))
+    }
+
+    fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {
+        Box::pin(wait::ended(&self.shared, key))
+    }
+
+    fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
+        Box::pin(read::cancel(&self.shared, id))
+    }
+
+    fn retry(&self, id: JobId) -> Step<'_, bool> {
+        Box::pin(read::by_hand(&self.shared, &scripts::RETRY, id))
+    }
+
+    fn delete(&self, id: JobId) -> Step<'_, bool> {
+        Box::pin(read::by_hand(&self.shared, &scripts::DELETE, id))
+    }
+
+    fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {
+        Box::pin(fleet::limit(&self.shared, scope, change))
+    }
+
+    fn limits(&self) -> Step<'_, Vec<Standing>> {
+        Box::pin(fleet::limits(&self.shared))
+    }
+
+    fn counts(&self) -> Step<'_, Counts> {
+        Box::pin(read::counts(&self.shared))
+    }
+}

@@ -1,0 +1,197 @@
+//! What is only read, and what is done by hand to one job: its queue is looked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redis::Value;
+
+use super::codes::{read_job, read_state, read_stored, state_code};
+use super::scripts::Script;
+use super::wire::{Parts, Unpacked, unreadable};
+use super::{Shared, keys, scripts};
+use crate::error::Result;
+use crate::job::{Job, JobId, State};
+use crate::name::Name;
+use crate::store::types::{Cancelled, Counts, Filter, JobKey, Stored, TaskCounts};
+
+/// A list answers at most this many jobs,
+const MOST_LISTED: usize = 1_000;
+/// and reads so many at once.
+const PAGE: usize = 250;
+/// Bytes of a body that hold all of it but the payload.
+const HEAD: &str = "2048";
+
+/// By state: the key in which its jobs stand.
+const KEYS: [&str; 7] = ["scheduled", "lanes", "leases", "succeeded", "dead", "cancelled", "expired"];
+
+pub(super) async fn job(store: &Shared, id: JobId) -> Result<Option<Job>> {
+    for queue in store.queues().await? {
+        if let Some(job) = jobs(store, &queue, &[id]).await?.pop() {
+            return Ok(Some(job));
+        }
+    }
+    Ok(None)
+}
+
+/// The jobs of one queue that are there.
+async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<Vec<Job>> {
+    let mut args = vec![HEAD.into()];
+    args.extend(ids.iter().map(|id| id.as_bytes().to_vec()));
+    let answer = store.run(&scripts::READ, queue, args).await?;
+    let mut parts = Parts::of(answer, store.place());
+    let mut jobs = Vec::new();
+    while !parts.is_empty() {
+        let (id, run, body) = (parts.bytes()?, parts.bytes()?, parts.bytes()?);
+        let job = Unpacked(&id).id().and_then(|id| read_job(id, queue, &run, &body));
+        jobs.push(job.ok_or_else(|| unreadable(store.place(), "a job of another form"))?);
+    }
+    Ok(jobs)
+}
+
+pub(super) async fn list(store: &Shared, filter: Filter) -> Result<Vec<Job>> {
+    let mut found: BTreeMap<JobId, Name> = BTreeMap::new();
+    let queues = match &filter.queue {
+        Some(queue) => vec![queue.clone()],
+        None => store.queues().await?,
+    };
+    for queue in queues {
+        for id in ids_in(store, &queue, filter.state).await? {
+            if filter.after.is_none_or(|after| id > after) {
+                found.insert(id, queue.clone());
+            }
+        }
+    }
+    let limit = filter.limit.min(MOST_LISTED);
+    let fits = |job: &Job| {
+        filter.task.as_ref().is_none_or(|task| **task == *job.task)
+            && filter.state.is_none_or(|state| state_code(state) == state_code(job.state))
+    };
+    let mut listed = Vec::new();
+    let mut rest = found.into_iter().peekable();
+    while listed.len() < limit && rest.peek().is_some() {
+        let mut page: BTreeMap<Name, Vec<JobId>> = BTreeMap::new();
+        for (id, queue) in rest.by_ref().take(PAGE) {
+            page.entry(queue).or_default().push(id);
+        }
+        let mut read = Vec::new();
+        for (queue, ids) in page {
+            read.extend(jobs(store, &queue, &ids).await?);
+        }
+        read.sort_by_key(|job| job.id);
+        listed.extend(read.into_iter().filter(fits));
+    }
+    listed.truncate(limit);
+    Ok(listed)
+}
+
+/// The ids of a queue's jobs in a state, or in all: in pieces, so that nobody waits for a long list.
+async fn ids_in(store: &Shared, queue: &Name, state: Option<State>) -> Result<BTreeSet<JobId>> {
+    let wanted = state.map(|state| KEYS[usize::from(state_code(state))]);
+    let mut ids = BTreeSet::new();
+    // In the order of a job's life, so that one which moves on meanwhile is met again.
+    for key in KEYS.into_iter().filter(|key| wanted.is_none_or(|wanted| wanted == *key)) {
+        let name = keys::one_of_queue(store.prefix(), queue, key);
+        let mut cursor = 0;
+        loop {
+            let answer =
+                store.call(redis::cmd("ZSCAN").arg(&name).arg(cursor).arg("COUNT").arg(1_000)).await?;
+            let Value::Array(answer) = answer else { return Err(unreadable(store.place(), "no cursor")) };
+            let mut answer = answer.into_iter();
+            cursor = Parts::of(answer.next().unwrap_or_default(), store.place()).number()?;
+            let mut members = Parts::of(answer.next().unwrap_or_default(), store.place());
+            while !members.is_empty() {
+                let (member, _score) = (members.bytes()?, members.bytes()?);
+                let at = if key == "lanes" { member.len().saturating_sub(16) } else { 0 };
+                ids.extend(Unpacked(&member[at..]).id().map(JobId::from_bytes));
+            }
+            if cursor == 0 {
+                break;
+            }
+        }
+    }
+    Ok(ids)
+}
+
+pub(super) async fn counts(store: &Shared) -> Result<Counts> {
+    let mut tasks = Vec::new();
+    for queue in store.queues().await? {
+        let mut by_task: BTreeMap<String, TaskCounts> = BTreeMap::new();
+        for key in ["counts", "waiting"] {
+            let name = keys::one_of_queue(store.prefix(), &queue, key);
+            let answer = store.call(redis::cmd("HGETALL").arg(name)).await?;
+            let mut parts = Parts::of(answer, store.place());
+            while !parts.is_empty() {
+                let (field, jobs) = (parts.text()?, parts.number()?.unsigned_abs());
+                let (state, task) = if key == "waiting" { ("1", &*field) } else { field.split_at(1) };
+                let counts = by_task.entry(task.to_owned()).or_default();
+                match state {
+                    "0" => counts.scheduled = jobs,
+                    "1" => counts.ready = jobs,
+                    "2" => counts.running = jobs,
+                    "3" => counts.succeeded = jobs,
+                    "4" => counts.dead = jobs,
+                    "5" => counts.cancelled = jobs,
+                    _ => counts.expired = jobs,
+                }
+            }
+        }
+        tasks.extend(by_task.into_iter().map(|(task, counts)| TaskCounts {
+            queue: queue.to_string(),
+            task,
+            ..counts
+        }));
+    }
+    Ok(Counts { tasks })
+}
+
+/// Asks how a job has ended; a job that has not is `Later`, and this handle will be told.
+pub(super) async fn ended(store: &Shared, key: &JobKey) -> Result<Ended> {
+    let args = vec![key.id.as_bytes().to_vec(), store.handle.to_vec()];
+    let answer = store.run(&scripts::ENDED, &key.queue, args).await?;
+    let mut parts = Parts::of(answer, store.place());
+    match parts.text()?.as_str() {
+        "none" => Ok(Ended::NotThere),
+        "later" => Ok(Ended::Later),
+        _ => {
+            let (run, value) = (parts.bytes()?, parts.bytes()?);
+            let stored = read_stored(key.id, &run, &value);
+            stored.map(Ended::So).ok_or_else(|| unreadable(store.place(), "an end of another form"))
+        }
+    }
+}
+
+/// How a job has ended, if it has.
+pub(super) enum Ended {
+    NotThere,
+    Later,
+    So(Stored),
+}
+
+pub(super) async fn cancel(store: &Shared, id: JobId) -> Result<Option<Cancelled>> {
+    for queue in store.queues().await? {
+        let answer = store.run(&scripts::CANCEL, &queue, vec![id.as_bytes().to_vec()]).await?;
+        let mut parts = Parts::of(answer, store.place());
+        match parts.text()?.as_str() {
+            "none" => {}
+            "done" => return Ok(Some(Cancelled::Done)),
+            "requested" => return Ok(Some(Cancelled::Requested)),
+            _ => {
+                let state = read_state(parts.number()? as u8, parts.number()? as u8);
+                let state = state.ok_or_else(|| unreadable(store.place(), "an unknown state"))?;
+                return Ok(Some(Cancelled::AlreadyEnded(state)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Retries or deletes a job, wherever it lies; false if it does not, or is not there.
+pub(super) async fn by_hand(store: &Shared, script: &Script, id: JobId) -> Result<bool> {
+    for queue in store.queues().await? {
+        let answer = store.run(script, &queue, vec![id.as_bytes().to_vec()]).await?;
+        let answer = Parts::of(answer, store.place()).number()?;
+        if answer >= 0 {
+            return Ok(answer > 0);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,69 @@
+//! The scripts, each a verb or a step of one, joined with the parts that they share.
+
+use std::sync::LazyLock;
+
+/// A script, and the hash that a server knows it by.
+pub(super) struct Script {
+    pub(super) code: String,
+    pub(super) hash: String,
+}
+
+impl Script {
+    fn of(parts: &[&str]) -> Self {
+        let code = parts.join("\n");
+        let hash = redis::Script::new(&code).get_hash().to_owned();
+        Self { code, hash }
+    }
+}
+
+macro_rules! of_queue {
+    ($($name:ident $file:literal)*) => {$(
+        pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
+            include_str!("lua/lib/queue.lua"),
+            include_str!("lua/lib/jobs.lua"),
+            include_str!("lua/lib/moves.lua"),
+            include_str!("lua/lib/gates.lua"),
+            include_str!("lua/lib/guard.lua"),
+            include_str!("lua/lib/bells.lua"),
+            include_str!("lua/lib/house.lua"),
+            include_str!(concat!("lua/", $file, ".lua")),
+        ]));
+    )*};
+}
+
+macro_rules! of_fleet {
+    ($($name:ident $file:literal)*) => {$(
+        pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
+            include_str!("lua/lib/fleet.lua"),
+            include_str!("lua/lib/guard.lua"),
+            include_str!("lua/lib/settle.lua"),
+            include_str!(concat!("lua/", $file, ".lua")),
+        ]));
+    )*};
+}
+
+of_queue! {
+    ENQUEUE "enqueue"
+    TURN "turn"
+    EXTEND "extend"
+    ENTER "enter"
+    LEAVE "leave"
+    ALARM "alarm"
+    KNOW "know"
+    FORGET "forget"
+    BEAT "beat"
+    CANCEL "cancel"
+    RETRY "retry"
+    DELETE "delete"
+    READ "read"
+    ENDED "ended"
+}
+
+of_fleet! {
+    FLEET_OPEN "fleet_open"
+    FLEET_REGISTER "fleet_register"
+    FLEET_BEAT "fleet_beat"
+    FLEET_SETTLE "fleet_settle"
+    FLEET_RETIRE "fleet_retire"
+    FLEET_LIMIT "fleet_limit"
+}
