@@ -19,7 +19,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum Error {
     /// The URL names no store that this build can open.
     #[error(
-        "invalid store URL {url:?}: {reason}; write sqlite://jobs.db, sqlite:///var/jobs.db or sqlite::memory:"
+        "invalid store URL {url:?}: {reason}; write redis://host, sqlite://jobs.db, sqlite:///var/jobs.db or sqlite::memory:"
     )]
     InvalidUrl {
         /// What was given, without its password.

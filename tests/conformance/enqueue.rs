@@ -96,7 +96,7 @@ for_every_store! {
 
     async fn an_id_of_another_queue_is_refused(bench: Bench) {
         let mut elsewhere = job("send");
-        elsewhere.id = bench.enqueue(job("send")).await;
+        (elsewhere.id, elsewhere.is_given) = (bench.enqueue(job("send")).await, true);
         let batch = Enqueue { queue: name("other"), jobs: vec![elsewhere], max_pending: None };
         let error = bench.store.enqueue(batch).await.expect_err("the id lies in queue q");
         assert!(matches!(error, Error::Invalid { .. }), "{error}");

@@ -294,6 +294,7 @@ pub(crate) fn next_number() -> u64 {
 pub(crate) fn job(task: &str) -> NewJob {
     NewJob {
         id: JobId::new(),
+        is_given: false,
         task: name(task),
         partition: String::new(),
         payload: Payload { codec: 0, bytes: b"{}".to_vec() },

@@ -16,6 +16,8 @@ const JSON: u8 = 0;
 pub(super) struct Draft {
     target: Target,
     id: JobId,
+    /// Whether the caller chose the id.
+    is_given: bool,
     queue: Option<Name>,
     priority: Option<i8>,
     due: Due,
@@ -62,6 +64,7 @@ impl Draft {
         Self {
             target,
             id: JobId::new(),
+            is_given: false,
             queue: None,
             priority: None,
             due: Due::NOW,
@@ -72,7 +75,7 @@ impl Draft {
     }
 
     pub(super) fn set_id(&mut self, id: JobId) {
-        self.id = id;
+        (self.id, self.is_given) = (id, true);
     }
 
     pub(super) fn set_due(&mut self, due: Due) {
@@ -161,6 +164,7 @@ impl Draft {
         }
         let job = NewJob {
             id: self.id,
+            is_given: self.is_given,
             task: calling.task,
             partition: String::new(),
             payload: Payload { codec: JSON, bytes: calling.payload },

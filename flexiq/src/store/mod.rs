@@ -43,7 +43,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Stores new jobs of one queue, all or none, and rings for those that are ready.
     ///
     /// An id that is already stored stores nothing and answers the job that is there, unless that job calls another
-    /// task or lies in another queue, which is [`Error::Invalid`](crate::Error::Invalid).
+    /// task or lies in another queue, which is [`Error::Invalid`](crate::Error::Invalid). Other queues are only looked at
+    /// for ids that the caller chose, and not in the same step where each queue has steps of its own.
     ///
     /// If the queue would then hold more than its `max_pending`, nothing is stored and the answer is
     /// [`Error::QueueFull`](crate::Error::QueueFull); what is stored already is found first and not counted.

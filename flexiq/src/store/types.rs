@@ -86,6 +86,8 @@ pub struct Enqueue {
 pub struct NewJob {
     /// Its id.
     pub id: JobId,
+    /// Whether the caller chose it, so that it may lie in another queue already. A new one cannot.
+    pub is_given: bool,
     /// Its task.
     pub task: Name,
     /// The partition of its task; empty where the task has none.

@@ -2,9 +2,10 @@
 
 use super::codes::{millis, rank, write_body};
 use super::wire::{Packed, Parts, Unpacked, unreadable};
-use super::{Shared, scripts};
+use super::{Shared, read, scripts};
 use crate::error::{Error, Result};
 use crate::job::{Due, JobId};
+use crate::name::Name;
 use crate::store::types::{Enqueue, Enqueued, NewJob};
 
 pub(super) async fn enqueue(store: &Shared, batch: Enqueue) -> Result<Vec<Enqueued>> {
@@ -14,6 +15,7 @@ pub(super) async fn enqueue(store: &Shared, batch: Enqueue) -> Result<Vec<Enqueu
         args.push(head(job));
         args.push(write_body(job));
     }
+    refuse_ids_of_other_queues(store, &batch).await?;
     loop {
         let answer = store.run(&scripts::ENQUEUE, &batch.queue, args.clone()).await?;
         let mut parts = Parts::of(answer, store.place());
@@ -28,8 +30,9 @@ pub(super) async fn enqueue(store: &Shared, batch: Enqueue) -> Result<Vec<Enqueu
                 });
             }
             _ => {
-                let (id, there) = (parts.bytes()?, parts.text()?);
-                return Err(clash(&batch, &id, &there, store.place()));
+                let id = Unpacked(&parts.bytes()?).id().map(JobId::from_bytes);
+                let id = id.ok_or_else(|| unreadable(store.place(), "no id"))?;
+                return Err(clash(&batch, id, &parts.text()?, &batch.queue));
             }
         }
     }
@@ -65,13 +68,25 @@ fn stored(batch: &Enqueue, answers: &[u8], place: &str) -> Result<Vec<Enqueued>>
     Ok(batch.jobs.iter().zip(answers).map(answer).collect())
 }
 
-fn clash(batch: &Enqueue, id: &[u8], there: &str, place: &str) -> Error {
-    let Some(id) = Unpacked(id).id().map(JobId::from_bytes) else { return unreadable(place, "no id") };
-    let task = batch.jobs.iter().rev().find(|job| job.id == id).map(|job| &job.task);
-    let Some(task) = task else { return unreadable(place, "an id that was not sent") };
+/// Looks for the ids that the caller chose in the other queues: a step of its own, because each queue has its own.
+async fn refuse_ids_of_other_queues(store: &Shared, batch: &Enqueue) -> Result<()> {
+    let given: Vec<JobId> = batch.jobs.iter().filter(|job| job.is_given).map(|job| job.id).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    for queue in store.queues().await?.into_iter().filter(|queue| *queue != batch.queue) {
+        if let Some(there) = read::jobs(store, &queue, &given).await?.first() {
+            return Err(clash(batch, there.id, &there.task, &queue));
+        }
+    }
+    Ok(())
+}
+
+fn clash(batch: &Enqueue, id: JobId, there: &str, queue: &Name) -> Error {
+    let task = batch.jobs.iter().rev().find(|job| job.id == id).map_or("", |job| &*job.task);
     Error::Invalid {
         what: "job id".into(),
         given: format!("{id} for task {task} in queue {}", batch.queue),
-        accepted: format!("another id: this one is a job of task {there} in queue {}", batch.queue),
+        accepted: format!("another id: this one is a job of task {there} in queue {queue}"),
     }
 }

@@ -4,6 +4,7 @@ use super::codes::millis;
 use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
 use crate::error::Result;
+use crate::name::Name;
 use crate::store::types::{Beat, BeatAnswer, Lapse, WorkerId};
 
 pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
@@ -15,6 +16,10 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     let mut parts = Parts::of(answer, store.place());
     let is_unknown = parts.number()? == 0;
     let (silent_at, version) = (parts.bytes()?, parts.number()?);
+    let mut queues = Vec::new();
+    for _ in 0..parts.number()? {
+        queues.push(Name::new("queue", parts.text()?)?);
+    }
     let mut gone = Vec::new();
     while !parts.is_empty() {
         gone.extend(Unpacked(&parts.bytes()?).id().map(WorkerId::from_bytes));
@@ -27,7 +32,7 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     }));
     let mut told = vec![b'l'; beat.leases.len()];
     let mut is_older = false;
-    for queue in store.queues().await? {
+    for queue in queues {
         let answer = store.run(&scripts::EXTEND, &queue, args.clone()).await?;
         let mut parts = Parts::of(answer, store.place());
         is_older |= parts.number()? > 0;

@@ -58,10 +58,10 @@ const OF_QUEUE: [&str; 24] = [
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.
 const OF_FLEET: [&str; 6] = [
     // hash: schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
-    "meta", // set: the queues that are known
-    "queues", // hash: task → its queue, and its declaration in JSON
-    "tasks", // hash: worker → its age and its life
-    "workers", // hash: worker → the limits that it declares, in JSON
+    "meta",     // set: the queues that are known
+    "queues",   // hash: task → its queue, and its declaration in JSON
+    "tasks",    // hash: worker → its age and its life
+    "workers",  // hash: worker → the limits that it declares, in JSON
     "declared", // hash: `q:queue` or `t:task` → `declared;set;paused`
     "limits",
 ];

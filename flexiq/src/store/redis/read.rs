@@ -33,7 +33,7 @@ pub(super) async fn job(store: &Shared, id: JobId) -> Result<Option<Job>> {
 }
 
 /// The jobs of one queue that are there.
-async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<Vec<Job>> {
+pub(super) async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<Vec<Job>> {
     let mut args = vec![HEAD.into()];
     args.extend(ids.iter().map(|id| id.as_bytes().to_vec()));
     let answer = store.run(&scripts::READ, queue, args).await?;

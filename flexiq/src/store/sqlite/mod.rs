@@ -329,6 +329,7 @@ mod tests {
     fn batch(task: &str, jobs: usize, bytes: usize) -> Enqueue {
         let job = |_| NewJob {
             id: JobId::new(),
+            is_given: false,
             task: name(task),
             partition: String::new(),
             payload: Payload { codec: 0, bytes: vec![b' '; bytes] },

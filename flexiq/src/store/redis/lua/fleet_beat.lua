@@ -1,7 +1,7 @@
 -- fleet_beat: says that a worker lives, and notices those that do not.
 -- ARGV  2 worker, 3 lease, 4 every
--- Returns whether the worker is known, when the next worker falls silent ('' for never), the version of the limits, and
--- workers that are forgotten
+-- Returns whether the worker is known, when the next worker falls silent ('' for never), the version of the limits, the
+-- number of queues, their names, and workers that are forgotten
 local SILENT = 86400000
 local id, lease = ARGV[2], tonumber(ARGV[3])
 beat(lease, tonumber(ARGV[4]))
@@ -22,4 +22,12 @@ for i = 1, #all, 2 do
   end
 end
 if #forgotten > 0 then settle() end
-return { text and 1 or 0, silent_at, limits_version(), unpack(forgotten) }
+local answer = { text and 1 or 0, silent_at, limits_version() }
+local known = redis.call('SMEMBERS', queues)
+answer[4] = #known
+for _, list in ipairs({ known, forgotten }) do
+  for _, one in ipairs(list) do
+    answer[#answer + 1] = one
+  end
+end
+return answer

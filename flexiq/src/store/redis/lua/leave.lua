@@ -9,5 +9,8 @@ for index, waiter in ipairs(all_waiters()) do
     break
   end
 end
-if not was_waiting then give_back(ARGV[4]) end
+if not was_waiting then
+  give_back(ARGV[4])
+  if redis.call('HGET', meta, 'alarm_taken') == ARGV[4] then redis.call('HDEL', meta, 'alarm_taken') end
+end
 tell_keeper()
