@@ -127,13 +127,13 @@ impl Bench {
         let mut options = SqliteOptions::new(location);
         options.clock = clock;
         let store = SqliteStore::open(options).await.expect("the store opens");
-        Self::on(store, hands, millis(0), folder).await
+        Self::of(store, hands, millis(0), folder).await
     }
 
     /// The model, which histories compare the others with: it is held to the same rules.
     pub(crate) async fn model() -> Self {
         let (clock, hands) = Clock::manual(START);
-        Self::on(ModelStore::new(clock), hands, millis(0), None).await
+        Self::of(ModelStore::new(clock), hands, millis(0), None).await
     }
 
     /// A store of its own on the suite's server, apart from all others by its prefix.
@@ -143,10 +143,17 @@ impl Bench {
         let mut options = crate::redis_server::options();
         options.clock = clock;
         let store = redis::RedisStore::open(options).await.expect("the store opens");
-        Self::on(store, hands, millis(4), None).await
+        Self::of(store, hands, millis(4), None).await
     }
 
-    async fn on(store: Arc<dyn Store>, hands: ManualClock, travel: Duration, folder: Option<Folder>) -> Self {
+    /// A store that has the system's clock: its hands are not moved.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn on(store: Arc<dyn Store>) -> Self {
+        let (_, hands) = Clock::manual(START);
+        Self::of(store, hands, millis(4), None).await
+    }
+
+    async fn of(store: Arc<dyn Store>, hands: ManualClock, travel: Duration, folder: Option<Folder>) -> Self {
         let living = WorkerId::new();
         let bench = Self { store, hands, living, travel, _folder: folder };
         bench.register(living).await;

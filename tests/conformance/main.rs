@@ -21,6 +21,8 @@ mod rates;
 mod read;
 mod reap;
 #[cfg(feature = "redis")]
+mod redis_link;
+#[cfg(feature = "redis")]
 mod redis_server;
 mod retry;
 mod sqlite_file;

@@ -1,6 +1,7 @@
 //! The Redis that the suite runs on: its own, in a folder of its own, gone with the test process; or that of
 //! `FLEXIQ_TEST_REDIS_URL`.
 
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +17,7 @@ use crate::harness::{Folder, name};
 pub(crate) fn options() -> RedisOptions {
     let url = match std::env::var("FLEXIQ_TEST_REDIS_URL") {
         Ok(url) => url,
-        Err(_) => format!("unix://{}", SERVER.socket.display()),
+        Err(_) => SERVER.url(),
     };
     let mut options = RedisOptions::from_url(&url).expect("FLEXIQ_TEST_REDIS_URL is a URL of Redis");
     options.prefix = name(&format!("test-{}", JobId::new()));
@@ -26,7 +27,7 @@ pub(crate) fn options() -> RedisOptions {
 /// The server of this process. A static is never dropped: the watcher stops the server and deletes its folder.
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 
-struct Server {
+pub(crate) struct Server {
     socket: PathBuf,
     _folder: Folder,
     _server: Child,
@@ -34,7 +35,8 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    /// Starts a server, which ends with this process.
+    pub(crate) fn start() -> Self {
         let folder = Folder::new();
         let socket = folder.file("redis.sock");
         let server = Command::new("redis-server")
@@ -62,5 +64,16 @@ impl Server {
             std::thread::sleep(Duration::from_millis(5));
         }
         Self { socket, _folder: folder, _server: server, _watcher: watcher }
+    }
+    pub(crate) fn url(&self) -> String {
+        format!("unix://{}", self.socket.display())
+    }
+
+    /// Sends one command, in one line.
+    pub(crate) fn tell(&self, command: &str) {
+        let mut stream = UnixStream::connect(&self.socket).expect("the server listens");
+        stream.write_all(format!("{command}\r\n").as_bytes()).expect("the command is sent");
+        let answered = stream.read(&mut [0; 64]).expect("the server answers");
+        assert!(answered > 0, "{command}");
     }
 }

@@ -9,15 +9,13 @@ for i = 5, #ARGV, 2 do
   ids[#ids + 1] = string.sub(ARGV[i], 1, 16)
   heads[#heads + 1] = ARGV[i]
 end
-local there = {}
-for i, id in ipairs(ids) do
-  there[i] = redis.call('HEXISTS', bodies, id) == 1
-end
+-- An id that is new has no body to be read.
+local there = read_fields(bodies, ids)
 local is_new, new = {}, {}
 for i, id in ipairs(ids) do
   local _, _, _, _, _, task = struct.unpack(HEAD, heads[i])
   local known = is_new[id] and is_new[id].task
-  if there[i] then known = find_job(id).task end
+  if there[i] then known = fresh_run(there[i]).task end
   if known and known ~= task then return { 'clash', id, known } end
   answers[i] = known and 'd' or 'n'
   if not known then

@@ -43,13 +43,10 @@ if has_claim and ARGV[6] == '0' and silent_at and tonumber(silent_at) <= now the
 local new_values = {}
 
 -- A job that was cancelled while it ran ends as cancelled, unless the run succeeded. Such an end moves no counter.
-local function finish_one(id, job, kind, reason, is_moment, due, keep, body)
+local function finish_one(id, job, head, body)
+  local _, _, kind, reason, is_moment, due, keep = struct.unpack(FINISH, head)
   if (kind == 1 or kind == 2) and body ~= '' then job.error = body end
   if kind == 0 then
-    if body ~= '' then
-      new_values[#new_values + 1] = id
-      new_values[#new_values + 1] = body
-    end
     end_job(id, job, SUCCEEDED, 0, keep)
   elseif job.cancel > 0 or kind == 4 then
     end_job(id, job, CANCELLED, 0, DAY)
@@ -74,19 +71,26 @@ end
 
 local answers = {}
 if finishes > 0 then
-  local ids, heads, seen = {}, {}, {}
+  local ids, seen = {}, {}
   for i = 1, finishes do
-    heads[i] = { struct.unpack(FINISH, ARGV[6 + 2 * i]) }
-    ids[i] = heads[i][1]
+    ids[i] = string.sub(ARGV[6 + 2 * i], 1, 16)
   end
   local texts = read_fields(runs, ids)
   for i, id in ipairs(ids) do
-    local _, run, kind, reason, is_moment, due, keep = unpack(heads[i])
-    local job = not seen[id] and texts[i] and read_run(texts[i])
-    if job and job.state == RUNNING and job.worker == worker and job.run == run then
+    local text, head, body = texts[i], ARGV[6 + 2 * i], ARGV[7 + 2 * i]
+    if text and not seen[id] and is_held(text, worker, string.sub(head, 17, 20)) then
       seen[id] = true
-      finish_one(id, job, kind, reason, is_moment, due, keep, ARGV[7 + 2 * i])
       answers[i] = 'd'
+      local is_success = string.byte(head, 21) == 0
+      if is_success and body ~= '' then
+        new_values[#new_values + 1] = id
+        new_values[#new_values + 1] = body
+      end
+      if is_success and string.byte(text, 3) ~= 1 then
+        succeed(id, text, (struct.unpack('>I6', head, 30)))
+      else
+        finish_one(id, read_run(text), head, body)
+      end
     else
       answers[i] = 'l'
     end
@@ -168,10 +172,10 @@ local function passage(gate, wanted)
   return { gate = gate, room = most, opens = opens, taken = 0 }
 end
 
-local function pass(through)
+local function pass(through, jobs)
   if through.gate then
-    through.room = through.room - 1
-    through.taken = through.taken + 1
+    through.room = through.room - jobs
+    through.taken = through.taken + jobs
   end
 end
 
@@ -213,6 +217,22 @@ local function read_tasks(wanted, of_queue)
   return tasks
 end
 
+local function choice(task, place)
+  return { task = task, place = place, id = string.sub(place, -16) }
+end
+
+-- The first so many of the one lane that is open: no order has to be found.
+local function choose_of_one(of_queue, task, jobs)
+  local low, high = '[' .. task.name .. '\0', '(' .. task.name .. '\1'
+  local chosen = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', 0, math.min(jobs, MOST_JOBS))
+  for i, place in ipairs(chosen) do
+    chosen[i] = choice(task, place)
+  end
+  pass(task.through, #chosen)
+  pass(of_queue, #chosen)
+  return chosen, jobs > MOST_JOBS
+end
+
 -- Chooses the best places of the lanes that are open; answers them and whether a bound ended it.
 local function choose(wanted, of_queue, tasks)
   local open, startable = {}, 0
@@ -238,6 +258,7 @@ local function choose(wanted, of_queue, tasks)
     end
   end
   local most = math.ceil(math.min(startable, of_queue.room) / (others + 1))
+  if #open == 1 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / #open)
   local heap, chosen = {}, {}
   for _, task in ipairs(open) do
@@ -252,10 +273,10 @@ local function choose(wanted, of_queue, tasks)
       drop_first(heap)
     else
       if #chosen == MOST_JOBS then return chosen, true end
-      chosen[#chosen + 1] = { task = task, place = lane.places[lane.at] }
+      chosen[#chosen + 1] = choice(task, lane.places[lane.at])
       most = most - 1
-      pass(task.through)
-      pass(of_queue)
+      pass(task.through, 1)
+      pass(of_queue, 1)
       task.room.most = task.room.most - 1
       wanted.slots[task.room.slot] = wanted.slots[task.room.slot] - 1
       if free(task) > 0 and advance(lane) then sift_down(heap) else drop_first(heap) end
@@ -267,11 +288,11 @@ end
 -- Reads the bodies of what was chosen, and gives back what goes over the bytes that an answer may have.
 local function read_bodies(of_queue, chosen)
   local texts, bytes, chunk = {}, 0, math.min(#chosen, 128)
-  if #chosen > 0 and redis.call('HSTRLEN', bodies, string.sub(chosen[1].place, -16)) > 8192 then chunk = 4 end
+  if #chosen > 0 and redis.call('HSTRLEN', bodies, chosen[1].id) > 8192 then chunk = 4 end
   while #texts < #chosen and bytes < MOST_BYTES do
     local ids = {}
     for i = #texts + 1, math.min(#texts + chunk, #chosen) do
-      ids[#ids + 1] = string.sub(chosen[i].place, -16)
+      ids[#ids + 1] = chosen[i].id
     end
     for _, body in ipairs(redis.call('HMGET', bodies, unpack(ids))) do
       if bytes < MOST_BYTES then
@@ -282,9 +303,8 @@ local function read_bodies(of_queue, chosen)
   end
   local is_cut = #texts < #chosen
   for i = #chosen, #texts + 1, -1 do
-    for _, through in ipairs({ chosen[i].task.through, of_queue }) do
-      if through.gate then through.room, through.taken = through.room + 1, through.taken - 1 end
-    end
+    pass(chosen[i].task.through, -1)
+    pass(of_queue, -1)
     chosen[i] = nil
   end
   return texts, is_cut
@@ -294,24 +314,38 @@ end
 local function lease(wanted, chosen, texts)
   local ids = {}
   for i, one in ipairs(chosen) do
-    ids[i] = string.sub(one.place, -16)
+    ids[i] = one.id
   end
   local had = read_fields(runs, ids)
+  local deadline, now_text = math.min(now + wanted.lease, FAR), struct.pack('>I6', now)
+  local tail = now_text .. string.rep('\0', 12) .. worker
+  local first = struct.pack('>I4I4I4I4', 1, 0, 0, 0)
+  local heads, taken = {}, {}
   for i, one in ipairs(chosen) do
-    local id, task = ids[i], one.task
-    local job = had[i] and read_run(had[i]) or fresh_run(texts[i])
-    if job.expires > 0 then remove(expiries, id) end
-    job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
-    job.run, job.worker, job.started, job.max_losses = job.run + 1, worker, now, task.room.max_losses
-    change(id, job)
+    local id, task = one.id, one.task
+    taken[task] = (taken[task] or 0) + 1
+    if had[i] then
+      local job = read_run(had[i])
+      if job.expires > 0 then remove(expiries, id) end
+      job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
+      job.run, job.worker, job.started, job.max_losses = job.run + 1, worker, now, task.room.max_losses
+      change(id, job)
+      claimed[i] = struct.pack('>c16I4', id, job.run)
+      answer[#answer + 1] = claimed_head(id, job)
+    else
+      heads[task] = heads[task] or '\2\0\0\0' .. first .. struct.pack('>I4', task.room.max_losses)
+      change(id, first_run(texts[i], heads[task], tail))
+      claimed[i] = id .. '\0\0\0\1'
+      answer[#answer + 1] = id .. first .. string.sub(texts[i], 7, 12) .. now_text
+    end
     remove(lanes, one.place)
-    add(leases, math.min(now + wanted.lease, FAR), id)
-    task.ready = task.ready - 1
-    count(READY, task.name, -1)
-    count(RUNNING, task.name, 1)
-    claimed[i] = { id, job.run }
-    answer[#answer + 1] = claimed_head(id, job)
+    add(leases, deadline, id)
     answer[#answer + 1] = texts[i]
+  end
+  for task, jobs in pairs(taken) do
+    task.ready = task.ready - jobs
+    count(READY, task.name, -jobs)
+    count(RUNNING, task.name, jobs)
   end
   write_moves()
 end
@@ -393,11 +427,7 @@ tell_keeper()
 
 -- A turn that did nothing may as well be done again.
 if finishes > 0 or #claimed > 0 then
-  local leased = {}
-  for i, pair in ipairs(claimed) do
-    leased[i] = struct.pack('>c16I4', pair[1], pair[2])
-  end
-  local kept_now = struct.pack('>I6BI4', number, more, #answers) .. answers .. table.concat(leased)
+  local kept_now = struct.pack('>I6BI4', number, more, #answers) .. answers .. table.concat(claimed)
   redis.call('HSET', turns, worker, kept_now)
 end
 return { 'done', answers, more, unpack(answer) }

@@ -81,7 +81,7 @@ local function delete_ended(state, ids)
   call_in_pieces('HDEL', values, ids)
   call_in_pieces('HDEL', runs, ids)
   for i = 1, #ids do
-    count(state, read_run(texts[i]).task, -1)
+    count(state, task_of(texts[i]), -1)
   end
 end
 

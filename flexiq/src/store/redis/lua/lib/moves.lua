@@ -18,6 +18,7 @@ local function add(key, score, member)
   list[#list + 1] = member
 end
 
+-- A run to be written: as its fields, or as the text that it is.
 local function change(id, job)
   changed[id] = job
   has_changed = true
@@ -77,6 +78,19 @@ local function end_job(id, job, state, reason, keep)
   ended[#ended + 1] = id
 end
 
+-- The end of most jobs: a success of which no cancel waits to be told.
+local function succeed(id, text, keep)
+  local kept = math.min(now + keep, FAR)
+  local task = task_of(text)
+  remove(leases, id)
+  has_freed = true
+  add(ended_keys[SUCCEEDED], kept, id)
+  count(RUNNING, task, -1)
+  count(SUCCEEDED, task, 1)
+  change(id, succeeded_run(text, struct.pack('>I6I6', now, kept)))
+  ended[#ended + 1] = id
+end
+
 local function write_counts()
   for state, by_task in pairs(moved) do
     for task, jobs in pairs(by_task) do
@@ -99,7 +113,7 @@ local function write_moves()
     local fields = {}
     for id, job in pairs(changed) do
       fields[#fields + 1] = id
-      fields[#fields + 1] = write_run(job)
+      fields[#fields + 1] = type(job) == 'string' and job or write_run(job)
     end
     call_in_pieces('HSET', runs, fields)
   end

@@ -1,0 +1,118 @@
+//! What only a store behind a connection can meet: it breaks, the server is full, or it is not one to use.
+
+use std::sync::Arc;
+
+use flexiq::internals::redis::{RedisOptions, RedisStore};
+use flexiq::internals::{Change, Enqueue, JobKey, Scope};
+use flexiq::{Effect, Error, State};
+
+use crate::harness::*;
+use crate::redis_server::Server;
+
+fn options(server: &Server) -> RedisOptions {
+    RedisOptions::from_url(&server.url()).expect("the URL is one of Redis")
+}
+
+async fn open(server: &Server) -> Arc<RedisStore> {
+    RedisStore::open(options(server)).await.expect("the store opens")
+}
+
+fn batch(jobs: Vec<flexiq::internals::NewJob>) -> Enqueue {
+    Enqueue { queue: name("q"), jobs, max_pending: None }
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_made_anew_and_sleepers_look_for_themselves() {
+    let server = Server::start();
+    let mine = Bench::on(open(&server).await).await;
+    let (_, wait) = asleep(&mine, &["send"]).await;
+    server.tell("CLIENT KILL TYPE normal SKIPME yes");
+    server.tell("CLIENT KILL TYPE pubsub SKIPME yes");
+    assert_eq!(woken(wait).await, ["q"], "it cannot know what was rung");
+    let id = mine.enqueue(job("send")).await;
+    assert_eq!(mine.state(id).await, State::Ready);
+    let (_, wait) = asleep(&mine, &["other"]).await;
+    mine.enqueue(job("other")).await;
+    assert_eq!(woken(wait).await, ["q"], "messages come over the new connection");
+}
+
+#[tokio::test]
+async fn scripts_that_the_server_has_forgotten_are_brought_again() {
+    let server = Server::start();
+    let bench = Bench::on(open(&server).await).await;
+    bench.enqueue(job("send")).await;
+    server.tell("SCRIPT FLUSH");
+    assert_eq!(bench.claim(bench.living, &["send"], 5).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_full_server_takes_no_job_and_still_lets_what_runs_be_finished() {
+    let server = Server::start();
+    let store = open(&server).await;
+    let bench = Bench::on(store.clone()).await;
+    let id = bench.enqueue(job("send")).await;
+    let held = bench.claim(bench.living, &["send"], 1).await;
+    server.tell("CONFIG SET maxmemory 1mb");
+    let error =
+        flexiq::internals::Store::enqueue(&*store, batch(jobs("send", 1))).await.expect_err("it is full");
+    assert!(matches!(error, Error::StoreRefused { .. }), "{error:?}");
+    assert!(error.to_string().contains("raise maxmemory"), "{error}");
+    bench.finish(bench.living, held[0].lease, succeed()).await;
+    assert_eq!(bench.state(id).await, State::Succeeded);
+    server.tell("CONFIG SET maxmemory 0");
+    bench.enqueue(job("send")).await;
+    let counts = bench.counts("send").await;
+    assert_eq!(
+        (counts.ready, counts.running, counts.succeeded),
+        (1, 0, 1),
+        "the refusal left nothing behind"
+    );
+}
+
+#[tokio::test]
+async fn two_handles_wake_each_other_and_tell_each_other_ends() {
+    let server = Server::start();
+    let (one, other) = (Bench::on(open(&server).await).await, Bench::on(open(&server).await).await);
+    let (worker, wait) = asleep(&one, &["send"]).await;
+    let id = other.enqueue(job("send")).await;
+    assert_eq!(woken(wait).await, ["q"]);
+    let held = one.claim(worker, &["send"], 1).await;
+    let mut ended = other.store.ended(JobKey { queue: name("q"), id });
+    assert!(other.is_pending(&mut ended).await);
+    one.finish(worker, held[0].lease, succeed()).await;
+    assert!(soon(ended).await.expect("answers").is_some());
+}
+
+#[tokio::test]
+async fn a_limit_that_is_set_before_a_queue_is_known_holds_in_it() {
+    let server = Server::start();
+    let bench = Bench::on(open(&server).await).await;
+    let scope = Scope::Task(name("send"));
+    bench.store.limit(scope, Change::MaxConcurrent(Some(1))).await.expect("the limit is set");
+    bench.enqueue_many("q", jobs("send", 3)).await;
+    assert_eq!(bench.claim(bench.living, &["send"], 3).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_may_evict_jobs_or_wants_a_password_is_refused() {
+    let server = Server::start();
+    server.tell("CONFIG SET maxmemory-policy allkeys-lru");
+    let error = RedisStore::open(options(&server)).await.expect_err("it may evict jobs");
+    assert!(error.to_string().contains("set maxmemory-policy noeviction"), "{error}");
+    server.tell("CONFIG SET requirepass secret");
+    let error = RedisStore::open(options(&server)).await.expect_err("it wants a password");
+    assert!(matches!(error, Error::StoreRefused { .. }), "{error:?}");
+    let url = server.url().replace("unix://", "unix://:wrong@");
+    let wrong = RedisOptions::from_url(&url).expect("the URL is one of Redis");
+    let error = RedisStore::open(wrong).await.expect_err("the password is wrong");
+    assert!(error.to_string().contains("wrong") && !format!("{error:?}").contains(":wrong@"), "{error}");
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_stored() {
+    let folder = Folder::new();
+    let url = format!("unix://{}", folder.file("no.sock").display());
+    let error =
+        RedisStore::open(RedisOptions::from_url(&url).expect("a URL")).await.expect_err("nobody listens");
+    assert!(matches!(error, Error::StoreUnavailable { effect: Effect::None, .. }), "{error:?}");
+}
