@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flexiq::internals::redis::{RedisOptions, RedisStore};
-use flexiq::internals::{Change, Enqueue, JobKey, Scope};
+use flexiq::internals::{Change, Due, Enqueue, JobKey, NewJob, Scope};
 use flexiq::{Effect, Error, State};
 
 use crate::harness::*;
@@ -17,7 +17,7 @@ async fn open(server: &Server) -> Arc<RedisStore> {
     RedisStore::open(options(server)).await.expect("the store opens")
 }
 
-fn batch(jobs: Vec<flexiq::internals::NewJob>) -> Enqueue {
+fn batch(jobs: Vec<NewJob>) -> Enqueue {
     Enqueue { queue: name("q"), jobs, max_pending: None }
 }
 
@@ -81,6 +81,20 @@ async fn two_handles_wake_each_other_and_tell_each_other_ends() {
     assert!(other.is_pending(&mut ended).await);
     one.finish(worker, held[0].lease, succeed()).await;
     assert!(soon(ended).await.expect("answers").is_some());
+}
+
+#[tokio::test]
+async fn a_job_that_becomes_due_in_the_servers_time_wakes_a_sleeper_then() {
+    let server = Server::start();
+    let bench = Bench::on(open(&server).await).await;
+    let (worker, wait) = asleep(&bench, &["send"]).await;
+    let begun = std::time::Instant::now();
+    bench.enqueue(NewJob { due: Due::In(millis(80)), ..job("send") }).await;
+    assert_eq!(woken(wait).await, ["q"]);
+    let claimed = bench.claim(worker, &["send"], 1).await;
+    assert_eq!(claimed.len(), 1, "not before its time");
+    assert!(begun.elapsed() >= millis(79));
+    assert!(claimed[0].claimed_at >= claimed[0].ready_at);
 }
 
 #[tokio::test]

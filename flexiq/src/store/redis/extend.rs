@@ -5,7 +5,7 @@ use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
 use crate::error::Result;
 use crate::name::Name;
-use crate::store::types::{Beat, BeatAnswer, Lapse, WorkerId};
+use crate::store::types::{Beat, BeatAnswer, Lapse, LeaseId, WorkerId};
 
 pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     let number = |duration| millis(duration).to_string().into_bytes();
@@ -25,21 +25,23 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
         gone.extend(Unpacked(&parts.bytes()?).id().map(WorkerId::from_bytes));
     }
 
-    let mut args = vec![worker, lease, every, silent_at, version.to_string().into_bytes()];
-    args.extend(beat.leases.iter().map(|(lease, lapse)| {
-        let lapse = u8::from(*lapse == Lapse::Release);
-        Packed::default().bytes(lease.job.as_bytes()).word(lease.run).byte(lapse).0
-    }));
+    let head = [worker, lease, every, silent_at, version.to_string().into_bytes()];
     let mut told = vec![b'l'; beat.leases.len()];
     let mut is_older = false;
     for queue in queues {
-        let answer = store.run(&scripts::EXTEND, &queue, args.clone()).await?;
+        let (mut args, mut asked) = (head.to_vec(), Vec::new());
+        for (index, (lease, lapse)) in beat.leases.iter().enumerate() {
+            if store.leased.may_lie_in(lease, &queue) {
+                args.push(write_lease(lease, *lapse));
+                asked.push(index);
+            }
+        }
+        let answer = store.run(&scripts::EXTEND, &queue, args).await?;
         let mut parts = Parts::of(answer, store.place());
         is_older |= parts.number()? > 0;
-        // A lease lies in one queue: the others do not know it.
-        for (told, here) in told.iter_mut().zip(parts.bytes()?) {
+        for (index, here) in asked.into_iter().zip(parts.bytes()?) {
             if here != b'l' {
-                *told = here;
+                told[index] = here;
             }
         }
         for worker in &gone {
@@ -51,7 +53,13 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     }
     let those = |wanted: u8| {
         let leases = beat.leases.iter().zip(&told).filter(move |(_, told)| **told == wanted);
-        leases.map(|((lease, _), _)| *lease).collect()
+        leases.map(|((lease, _), _)| *lease).collect::<Vec<_>>()
     };
-    Ok(BeatAnswer { lost: those(b'l'), cancelled: those(b'c'), is_unknown })
+    let lost = those(b'l');
+    store.leased.forget(&lost);
+    Ok(BeatAnswer { lost, cancelled: those(b'c'), is_unknown })
+}
+
+fn write_lease(lease: &LeaseId, lapse: Lapse) -> Vec<u8> {
+    Packed::default().bytes(lease.job.as_bytes()).word(lease.run).byte((lapse == Lapse::Release).into()).0
 }

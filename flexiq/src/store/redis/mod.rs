@@ -11,6 +11,7 @@ mod failure;
 mod fleet;
 mod hub;
 mod keys;
+mod leased;
 mod link;
 mod open;
 mod options;
@@ -30,6 +31,7 @@ use uuid::Uuid;
 pub use options::RedisOptions;
 
 use self::hub::Hub;
+use self::leased::Leased;
 use self::link::Link;
 use self::scripts::Script;
 use self::wire::Parts;
@@ -51,6 +53,7 @@ pub struct RedisStore {
 struct Shared {
     link: Link,
     hub: Hub,
+    leased: Leased,
     clock: Clock,
     prefix: Name,
     /// This handle, for messages.
@@ -83,6 +86,7 @@ impl RedisStore {
         let shared = Arc::new(Shared {
             link: Link::new(&options, vec![own, called], Arc::new(told))?,
             hub: Hub::default(),
+            leased: Leased::default(),
             clock: options.clock,
             prefix: options.prefix,
             handle,

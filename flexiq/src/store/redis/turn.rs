@@ -21,7 +21,9 @@ pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> 
             args[2] = b"1".to_vec();
             continue;
         }
-        return read_answer(parts, store.place());
+        let answer = read_answer(parts, store.place())?;
+        store.leased.follow(&turn, &answer);
+        return Ok(answer);
     }
 }
 
