@@ -1,4 +1,4 @@
-//! The scripts, each a verb or a step of one, joined with the parts that they share.
+//! The scripts, each a verb or a step of one, joined with the parts that they share. A turn has parts of its own.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ impl Script {
 }
 
 macro_rules! of_queue {
-    ($($name:ident $file:literal)*) => {$(
+    ($($name:ident $($file:literal)+;)*) => {$(
         pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
             include_str!("lua/lib/queue.lua"),
             include_str!("lua/lib/jobs.lua"),
@@ -26,7 +26,7 @@ macro_rules! of_queue {
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),
             include_str!("lua/lib/house.lua"),
-            include_str!(concat!("lua/", $file, ".lua")),
+            $(include_str!(concat!("lua/", $file, ".lua"))),+
         ]));
     )*};
 }
@@ -43,20 +43,20 @@ macro_rules! of_fleet {
 }
 
 of_queue! {
-    ENQUEUE "enqueue"
-    TURN "turn"
-    EXTEND "extend"
-    ENTER "enter"
-    LEAVE "leave"
-    ALARM "alarm"
-    KNOW "know"
-    FORGET "forget"
-    BEAT "beat"
-    CANCEL "cancel"
-    RETRY "retry"
-    DELETE "delete"
-    READ "read"
-    ENDED "ended"
+    ENQUEUE "enqueue";
+    TURN "finish" "heads" "claim" "turn";
+    EXTEND "extend";
+    ENTER "enter";
+    LEAVE "leave";
+    ALARM "alarm";
+    KNOW "know";
+    FORGET "forget";
+    BEAT "beat";
+    CANCEL "cancel";
+    RETRY "retry";
+    DELETE "delete";
+    READ "read";
+    ENDED "ended";
 }
 
 of_fleet! {
