@@ -166,6 +166,7 @@ impl Play {
             due: call.due,
             expires: call.expires,
             outset: call.outset,
+            is_given: true,
         }
     }
 

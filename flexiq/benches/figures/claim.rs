@@ -62,6 +62,7 @@ fn batch(tasks: usize) -> Enqueue {
         due: Due::NOW,
         expires: None,
         outset: Outset::default(),
+        is_given: false,
     };
     Enqueue { queue: name("claims"), jobs: (0..1_000).map(job).collect(), max_pending: None }
 }

@@ -101,5 +101,6 @@ fn claimed(head: &[u8], body: &[u8]) -> Option<Claimed> {
         losses: head.word()?,
         ready_at: head.moment()?,
         claimed_at: head.moment()?,
+        is_capped: head.byte()? > 0,
     })
 }

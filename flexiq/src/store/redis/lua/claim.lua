@@ -4,8 +4,13 @@ local MOST_JOBS, MOST_BYTES = 1000, 4194304
 -- What is answered, what is kept of it, and whether a bound ended the claim early.
 local claimed, answer, more = {}, {}, 0
 
-local function claimed_head(id, job)
-  return struct.pack('>c16I4I4I4I4I6I6', id, job.run, job.failures, job.deferrals, job.losses, job.due, job.started)
+local function claimed_head(id, job, is_capped)
+  return struct.pack('>c16I4I4I4I4I6I6B', id, job.run, job.failures, job.deferrals, job.losses, job.due, job.started, is_capped)
+end
+
+-- Whether a cap counts what goes through a gate.
+local function is_capped(through)
+  return through.gate and through.gate.cap
 end
 
 -- A gate as this claim goes through it. It is asked for one more, so that it is known whether it is open afterwards.
@@ -153,7 +158,7 @@ local function read_bodies(of_queue, chosen)
 end
 
 -- Leases what was chosen.
-local function lease(worker, wanted, chosen, texts)
+local function lease(worker, wanted, of_queue, chosen, texts)
   local ids = {}
   for i, one in ipairs(chosen) do
     ids[i] = one.id
@@ -165,6 +170,7 @@ local function lease(worker, wanted, chosen, texts)
   local heads, taken = {}, {}
   for i, one in ipairs(chosen) do
     local id, task = one.id, one.task
+    local capped = (is_capped(of_queue) or is_capped(task.through)) and 1 or 0
     taken[task] = (taken[task] or 0) + 1
     if had[i] then
       local job = read_run(had[i])
@@ -173,12 +179,12 @@ local function lease(worker, wanted, chosen, texts)
       job.run, job.worker, job.started, job.max_losses = job.run + 1, worker, now, task.room.max_losses
       change(id, job)
       claimed[i] = struct.pack('>c16I4', id, job.run)
-      answer[#answer + 1] = claimed_head(id, job)
+      answer[#answer + 1] = claimed_head(id, job, capped)
     else
       heads[task] = heads[task] or '\2\0\0\0' .. first .. struct.pack('>I4', task.room.max_losses)
       change(id, first_run(texts[i], heads[task], tail))
       claimed[i] = id .. '\0\0\0\1'
-      answer[#answer + 1] = id .. first .. string.sub(texts[i], 7, 12) .. now_text
+      answer[#answer + 1] = id .. first .. string.sub(texts[i], 7, 12) .. now_text .. string.char(capped)
     end
     remove(lanes, one.place)
     add(leases, deadline, id)
@@ -245,7 +251,7 @@ local function claim(worker, claim_at)
   local texts, is_cut = read_bodies(of_queue, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
   if #chosen > 0 then
-    lease(worker, wanted, chosen, texts)
+    lease(worker, wanted, of_queue, chosen, texts)
     charge_passage(of_queue)
     for _, task in ipairs(tasks) do
       charge_passage(task.through)

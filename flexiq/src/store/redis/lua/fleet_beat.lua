@@ -16,7 +16,9 @@ end
 local silent_at = notice_deaths()
 local all, forgotten = redis.call('HGETALL', workers), {}
 for i = 1, #all, 2 do
-  if read_worker(all[i + 1]).beat_at < now - SILENT then
+  local worker = read_worker(all[i + 1])
+  -- One that was not found silent yet may only have slept with everybody else.
+  if worker.is_alive == 0 and worker.beat_at < now - SILENT then
     forgotten[#forgotten + 1] = all[i]
     forget_worker(all[i])
   end

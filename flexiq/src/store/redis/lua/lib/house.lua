@@ -64,10 +64,12 @@ end
 
 -- Keeps house; answers whether something expired still stands among the ready, and whether more is due.
 local function keep_house()
+  -- Expiry after reaping and before promotion: what is given back, or becomes due, when its time is over does not start.
+  local has_lapsed = reap()
+  write_moves()
   local has_expired = expire()
   write_moves()
   local has_due = promote()
-  local has_lapsed = reap()
   write_moves()
   return has_expired, has_due or has_lapsed
 end
