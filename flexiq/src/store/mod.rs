@@ -4,7 +4,9 @@
 //! twice: an enqueue by its job ids, a turn by its number, a finish by (job, run). Every write about a running job
 //! carries (worker, run), and a mismatch changes nothing. Times are the store's own.
 
+mod codes;
 mod types;
+mod url;
 
 #[cfg(feature = "redis")]
 pub mod redis;

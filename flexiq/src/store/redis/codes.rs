@@ -4,59 +4,11 @@ use std::time::Duration;
 
 use super::wire::{Packed, Unpacked};
 use crate::clock::Timestamp;
-use crate::job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State, Value};
+use crate::job::{Job, JobFailure, JobId, State, Value};
 use crate::name::Name;
 use crate::policy::Rate;
+pub(super) use crate::store::codes::{dead_code, read_state, scheduled_code, state_code};
 use crate::store::types::{NewJob, Outset, Payload, Stored};
-
-pub(super) fn state_code(state: State) -> u8 {
-    match state {
-        State::Scheduled(_) => 0,
-        State::Ready => 1,
-        State::Running => 2,
-        State::Succeeded => 3,
-        State::Dead(_) => 4,
-        State::Cancelled => 5,
-        State::Expired => 6,
-    }
-}
-
-pub(super) fn scheduled_code(reason: ScheduledReason) -> u8 {
-    match reason {
-        ScheduledReason::Delay => 0,
-        ScheduledReason::Retry => 1,
-        ScheduledReason::Deferral => 2,
-    }
-}
-
-pub(super) fn dead_code(reason: DeadReason) -> u8 {
-    match reason {
-        DeadReason::Failures => 0,
-        DeadReason::Never => 1,
-        DeadReason::Deferrals => 2,
-        DeadReason::Losses => 3,
-        DeadReason::Decode => 4,
-    }
-}
-
-pub(super) fn read_state(state: u8, reason: u8) -> Option<State> {
-    Some(match (state, reason) {
-        (0, 0) => State::Scheduled(ScheduledReason::Delay),
-        (0, 1) => State::Scheduled(ScheduledReason::Retry),
-        (0, 2) => State::Scheduled(ScheduledReason::Deferral),
-        (1, _) => State::Ready,
-        (2, _) => State::Running,
-        (3, _) => State::Succeeded,
-        (4, 0) => State::Dead(DeadReason::Failures),
-        (4, 1) => State::Dead(DeadReason::Never),
-        (4, 2) => State::Dead(DeadReason::Deferrals),
-        (4, 3) => State::Dead(DeadReason::Losses),
-        (4, 4) => State::Dead(DeadReason::Decode),
-        (5, _) => State::Cancelled,
-        (6, _) => State::Expired,
-        _ => return None,
-    })
-}
 
 /// What never changes of a job, behind the head that `enqueue.lua` puts before it.
 pub(super) fn write_body(job: &NewJob) -> Vec<u8> {

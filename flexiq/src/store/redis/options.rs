@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::name::Name;
-use crate::policy::nearest;
+use crate::store::url::{unescape, unknown_setting};
 
 /// How to open a [`RedisStore`](super::RedisStore).
 #[derive(Clone)]
@@ -62,7 +62,7 @@ impl RedisOptions {
                 (tcp(host).map_err(invalid)?, path)
             }
             "unix" if rest.is_empty() => return Err(invalid("it names no socket".into())),
-            "unix" => (Address::Socket(unescape(rest).map_err(invalid)?.into()), ""),
+            "unix" => (Address::Socket(unescape("the URL", rest).map_err(invalid)?.into()), ""),
             "rediss" => {
                 return Err(invalid("TLS is not built yet: use redis:// inside a private network".into()));
             }
@@ -83,8 +83,8 @@ impl RedisOptions {
         };
         if let Some(login) = login {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
-            options.user = some(unescape(user).map_err(invalid)?);
-            options.password = some(unescape(password).map_err(invalid)?);
+            options.user = some(unescape("the URL", user).map_err(invalid)?);
+            options.password = some(unescape("the URL", password).map_err(invalid)?);
         }
         for setting in query.split('&').filter(|setting| !setting.is_empty()) {
             options.set(setting).map_err(invalid)?;
@@ -98,10 +98,7 @@ impl RedisOptions {
             "prefix" => self.prefix = Name::new("prefix", value).map_err(|error| error.to_string())?,
             "db" => self.database = database(value)?,
             _ => {
-                let hint = nearest(key, ["prefix", "db"])
-                    .map(|known| format!("; did you mean {known:?}?"))
-                    .unwrap_or_default();
-                return Err(format!("unknown setting {key:?}{hint} (there are prefix and db)"));
+                return Err(unknown_setting(key, &["prefix", "db"]));
             }
         }
         Ok(())
@@ -142,24 +139,6 @@ fn database(path: &str) -> Result<i64, String> {
             .map(i64::from)
             .map_err(|_| format!("the database is a number such as 0, not {number:?}")),
     }
-}
-
-/// A text with its `%40` and the like put back.
-fn unescape(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|digit| (digit as char).to_digit(16));
-        match (digit(), digit()) {
-            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => return Err("a % is written %25".into()),
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into())
 }
 
 #[cfg(test)]

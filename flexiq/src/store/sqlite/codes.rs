@@ -1,72 +1,17 @@
-//! How states, reasons and values are written down as numbers. Numbers in a file are for ever: only add.
+//! How values and rates are written down, and what is read back. Numbers in a file are for ever: only add.
 
 use std::time::Duration;
 
 use rusqlite::Row;
 
-use crate::job::{DeadReason, ScheduledReason, State, Value};
+use crate::job::{State, Value};
 use crate::policy::Rate;
-
-/// The number of a state: the column `state`, and the place of its counter in a [`Ledger`](super::ledger::Ledger).
-pub(super) mod state {
-    pub(crate) const SCHEDULED: u8 = 0;
-    pub(crate) const READY: u8 = 1;
-    pub(crate) const RUNNING: u8 = 2;
-    pub(crate) const SUCCEEDED: u8 = 3;
-    pub(crate) const DEAD: u8 = 4;
-    pub(crate) const CANCELLED: u8 = 5;
-    pub(crate) const EXPIRED: u8 = 6;
-}
-
-/// A state without its reason: what a filter compares.
-pub(super) fn state_code(state: State) -> u8 {
-    match state {
-        State::Scheduled(_) => state::SCHEDULED,
-        State::Ready => state::READY,
-        State::Running => state::RUNNING,
-        State::Succeeded => state::SUCCEEDED,
-        State::Dead(_) => state::DEAD,
-        State::Cancelled => state::CANCELLED,
-        State::Expired => state::EXPIRED,
-    }
-}
-
-pub(super) fn scheduled_code(reason: ScheduledReason) -> u8 {
-    match reason {
-        ScheduledReason::Delay => 0,
-        ScheduledReason::Retry => 1,
-        ScheduledReason::Deferral => 2,
-    }
-}
-
-pub(super) fn dead_code(reason: DeadReason) -> u8 {
-    match reason {
-        DeadReason::Failures => 0,
-        DeadReason::Never => 1,
-        DeadReason::Deferrals => 2,
-        DeadReason::Losses => 3,
-        DeadReason::Decode => 4,
-    }
-}
+use crate::store::codes;
+pub(super) use crate::store::codes::{dead_code, scheduled_code, state, state_code};
 
 /// The state that two numbers mean, or an error that names them.
 pub(super) fn read_state(state: u8, reason: u8) -> rusqlite::Result<State> {
-    Ok(match (state, reason) {
-        (state::SCHEDULED, 0) => State::Scheduled(ScheduledReason::Delay),
-        (state::SCHEDULED, 1) => State::Scheduled(ScheduledReason::Retry),
-        (state::SCHEDULED, 2) => State::Scheduled(ScheduledReason::Deferral),
-        (state::READY, _) => State::Ready,
-        (state::RUNNING, _) => State::Running,
-        (state::SUCCEEDED, _) => State::Succeeded,
-        (state::DEAD, 0) => State::Dead(DeadReason::Failures),
-        (state::DEAD, 1) => State::Dead(DeadReason::Never),
-        (state::DEAD, 2) => State::Dead(DeadReason::Deferrals),
-        (state::DEAD, 3) => State::Dead(DeadReason::Losses),
-        (state::DEAD, 4) => State::Dead(DeadReason::Decode),
-        (state::CANCELLED, _) => State::Cancelled,
-        (state::EXPIRED, _) => State::Expired,
-        _ => return Err(unreadable(format!("state {state} with reason {reason}"))),
-    })
+    codes::read_state(state, reason).ok_or_else(|| unreadable(format!("state {state} with reason {reason}")))
 }
 
 const UNIT: u8 = 0;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::policy::nearest;
+use crate::store::url::{unescape, unknown_setting};
 
 /// How to open a [`SqliteStore`](super::SqliteStore).
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl SqliteOptions {
             Some(rest) => match rest.strip_prefix("//") {
                 Some("" | "/") => return Err(invalid("it names no file".into())),
                 Some(path) if path.ends_with('/') => return Err(invalid("it names a folder".into())),
-                Some(path) => Location::File(unescape(path).map_err(invalid)?.into()),
+                Some(path) => Location::File(unescape("the path", path).map_err(invalid)?.into()),
                 None => return Err(invalid("after sqlite: comes // and a path, or :memory:".into())),
             },
             None => return Err(invalid("it does not begin with sqlite:".into())),
@@ -82,10 +82,7 @@ impl SqliteOptions {
     fn set(&mut self, setting: &str) -> Result<(), String> {
         let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
         if key != "synchronous" {
-            let hint = nearest(key, ["synchronous"])
-                .map(|known| format!("; did you mean {known:?}?"))
-                .unwrap_or_default();
-            return Err(format!("unknown setting {key:?}{hint} (there is synchronous)"));
+            return Err(unknown_setting(key, &["synchronous"]));
         }
         self.synchronous = match value {
             "full" => Synchronous::Full,
@@ -94,24 +91,6 @@ impl SqliteOptions {
         };
         Ok(())
     }
-}
-
-/// A path with its `%20` and the like put back, so that a file name may hold `?` and `%`.
-fn unescape(path: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || rest.next().and_then(|digit| (digit as char).to_digit(16));
-        match (digit(), digit()) {
-            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
-            _ => return Err("a % in the path is written %25".into()),
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| "the path is not UTF-8".into())
 }
 
 #[cfg(test)]
