@@ -5,6 +5,8 @@ mod journal;
 pub mod ledger;
 #[path = "model/store/mod.rs"]
 mod model;
+#[cfg(feature = "redis")]
+pub mod redis_server;
 mod spy;
 
 use std::future::Future;

@@ -140,7 +140,9 @@ impl Bench {
     #[cfg(feature = "redis")]
     pub(crate) async fn redis() -> Self {
         let (clock, hands) = Clock::manual(START);
-        let mut options = crate::redis_server::options();
+        let url = flexiq_tests::redis_server::url();
+        let mut options =
+            redis::RedisOptions::from_url(&url).expect("FLEXIQ_TEST_REDIS_URL is a URL of Redis");
         options.clock = clock;
         let store = redis::RedisStore::open(options).await.expect("the store opens");
         Self::of(store, hands, millis(4), None).await

@@ -22,8 +22,6 @@ mod read;
 mod reap;
 #[cfg(feature = "redis")]
 mod redis_link;
-#[cfg(feature = "redis")]
-mod redis_server;
 mod retry;
 mod sqlite_file;
 mod turn;

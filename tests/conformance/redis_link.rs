@@ -5,9 +5,9 @@ use std::sync::Arc;
 use flexiq::internals::redis::{RedisOptions, RedisStore};
 use flexiq::internals::{Change, Due, Enqueue, JobKey, NewJob, Scope};
 use flexiq::{Effect, Error, State};
+use flexiq_tests::redis_server::Server;
 
 use crate::harness::*;
-use crate::redis_server::Server;
 
 fn options(server: &Server) -> RedisOptions {
     RedisOptions::from_url(&server.url()).expect("the URL is one of Redis")
