@@ -25,19 +25,11 @@ pub const START: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 /// How long a test waits for what must come before it fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A queue of its own, on a clock that the test moves: in memory, or on the Redis of `FLEXIQ_TEST_REDIS_URL`.
-pub async fn queue() -> (Queue, ManualClock) {
+/// A queue of this store, on a clock that the test moves.
+pub async fn queue_at(url: &str) -> (Queue, ManualClock) {
     let (clock, hands) = Clock::manual(START);
-    let queue = Queue::builder(url()).clock(clock).open().await.expect("a store of its own opens");
+    let queue = Queue::builder(url).clock(clock).open().await.expect("a store of its own opens");
     (queue, hands)
-}
-
-/// The URL of a store that is empty.
-fn url() -> String {
-    match std::env::var("FLEXIQ_TEST_REDIS_URL") {
-        Ok(url) if cfg!(feature = "redis") => format!("{url}?prefix=test-{}", JobId::new()),
-        _ => "sqlite::memory:".into(),
-    }
 }
 
 /// Waits for a future that must end, and fails after a while instead of hanging.

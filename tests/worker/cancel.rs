@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use flexiq::{Cancelled, Context, State};
-use flexiq_tests::{Journal, ended, queue, soon};
+use flexiq_tests::{Journal, ended, soon};
+
+use super::queue;
 
 #[flexiq::task]
 async fn deaf(#[state] journal: Journal) {

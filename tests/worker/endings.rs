@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use flexiq::internals::Timestamp;
 use flexiq::{Context, DeadReason, Retry, ScheduledReason, State};
-use flexiq_tests::{Journal, START, ended, queue, scheduled, soon, wait_of};
+use flexiq_tests::{Journal, START, ended, scheduled, soon, wait_of};
+
+use super::queue;
 
 type Failure = Box<dyn Error + Send + Sync>;
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use flexiq::{Error, JobId, Queue, State};
-use flexiq_tests::{queue, soon};
+use flexiq_tests::soon;
 use serde_json::json;
+
+use super::{queue, url};
 
 #[flexiq::task]
 async fn greet(name: String, #[default = "Hello".to_owned()] greeting: String) -> Result<String, String> {
@@ -68,7 +70,7 @@ async fn a_batch_with_one_wrong_call_stores_none() {
 
 #[tokio::test]
 async fn a_payload_above_the_limit_is_refused_before_it_is_stored() {
-    let queue = Queue::builder("sqlite::memory:").max_payload(64).open().await.expect("it opens");
+    let queue = Queue::builder(url()).max_payload(64).open().await.expect("it opens");
     let fits = |name: &str| enqueue_greet(&queue, name.into(), "Hi".into());
     // {"name":"…","greeting":"Hi"} has 27 bytes beside the name.
     fits(&"x".repeat(37)).await.expect("64 bytes fit");
@@ -114,7 +116,7 @@ async fn a_linked_task_is_called_by_name_with_its_arguments_checked() {
 
 #[test]
 fn plain_code_enqueues_and_waits_by_blocking() {
-    let queue = Queue::open("sqlite::memory:").blocking().expect("it opens");
+    let queue = Queue::open(url()).blocking().expect("it opens");
     let job = enqueue_greet(&queue, "Ada".into(), "Hi".into()).blocking().expect("stored");
     assert_eq!(job.status().blocking().expect("it is there").state, State::Ready);
     let handle = std::thread::spawn({
@@ -131,7 +133,7 @@ fn plain_code_enqueues_and_waits_by_blocking() {
 
 #[tokio::test]
 async fn blocking_inside_a_runtime_works_too() {
-    let queue = Queue::open("sqlite::memory:").blocking().expect("it opens");
+    let queue = Queue::open(url()).blocking().expect("it opens");
     enqueue_roaming(&queue).blocking().expect("stored");
     assert_eq!(queue.counts().blocking().expect("counted")[0].ready, 1);
 }

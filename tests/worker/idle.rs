@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use flexiq::State;
-use flexiq_tests::{Journal, queue, soon};
+use flexiq_tests::{Journal, soon};
+
+use super::queue;
 
 #[flexiq::task]
 async fn known(#[state] journal: Journal) {

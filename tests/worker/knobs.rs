@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flexiq::{Error, Queue, State};
-use flexiq_tests::{Journal, queue, soon};
+use flexiq_tests::{Journal, soon};
 use tokio::sync::Semaphore;
+
+use super::{queue, url};
 
 /// Opened by the test, one permit for each run that may end.
 #[derive(Clone)]
@@ -173,7 +175,7 @@ async fn a_queue_can_be_capped_and_rated_as_a_whole() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_takes_again_when_there_is_room() {
-    let queue = Queue::builder("sqlite::memory:").max_pending("video", 2).open().await.expect("it opens");
+    let queue = Queue::builder(url()).max_pending("video", 2).open().await.expect("it opens");
     enqueue_tag(&queue).await.expect("the first");
     let delayed = enqueue_tag(&queue).delay(Duration::from_secs(3_600)).await.expect("the second");
     let error = enqueue_tag(&queue).await.expect_err("the third");

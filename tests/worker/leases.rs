@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use flexiq::internals::{Beat, Clock, Hello, Limits, ManualClock, Name, WorkerId};
+use flexiq::internals::{Beat, Hello, Limits, ManualClock, Name, WorkerId};
 use flexiq::{Queue, State};
-use flexiq_tests::{Journal, START, Spy, Verb, soon, until};
+use flexiq_tests::{Journal, Spy, Verb, soon, until};
+
+use super::queue;
 
 const LEASE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_secs(3);
@@ -64,8 +66,7 @@ async fn count(#[state] journal: Journal) {
 }
 
 async fn spied() -> (Queue, Arc<Spy>, ManualClock) {
-    let (clock, hands) = Clock::manual(START);
-    let queue = Queue::builder("sqlite::memory:").clock(clock).open().await.expect("it opens");
+    let (queue, hands) = queue().await;
     let spy = Spy::on(queue.below());
     (Queue::on(spy.clone()), spy, hands)
 }

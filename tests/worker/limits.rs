@@ -1,10 +1,12 @@
 //! How much runs at once: on one worker, and on the whole fleet.
 
 use flexiq::Queue;
-use flexiq_tests::{Journal, Spy, Verb, queue, soon};
+use flexiq_tests::{Journal, Spy, Verb, soon};
 use tokio::sync::Semaphore;
 
 use std::sync::Arc;
+
+use super::queue;
 
 /// Opened by the test, one permit for each run that may end.
 #[derive(Clone)]

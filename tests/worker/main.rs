@@ -1,4 +1,6 @@
-//! The worker seen from outside: real tasks, real threads, a real store in memory, and a clock that the test moves.
+//! The worker seen from outside: real tasks, real threads, a real store, and a clock that the test moves.
+//!
+//! The suite runs on SQLite in memory, and once more on Redis: `redis.rs`.
 
 mod cancel;
 mod endings;
@@ -11,3 +13,20 @@ mod order;
 mod shutdown;
 mod start;
 mod wake;
+
+use flexiq::Queue;
+use flexiq::internals::ManualClock;
+
+/// The URL of an empty store, of the kind that this program tests.
+fn url() -> String {
+    match env!("CARGO_CRATE_NAME") {
+        #[cfg(feature = "redis")]
+        "worker_redis" => flexiq_tests::redis_server::url(),
+        _ => "sqlite::memory:".into(),
+    }
+}
+
+/// A queue of its own, on a clock that the test moves.
+async fn queue() -> (Queue, ManualClock) {
+    flexiq_tests::queue_at(&url()).await
+}

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use flexiq::internals::ManualClock;
 use flexiq::{Context, Queue, State, Worker};
-use flexiq_tests::{Journal, queue, soon, until};
+use flexiq_tests::{Journal, soon, until};
 use tokio::sync::Notify;
+
+use super::queue;
 
 const GRACE: Duration = Duration::from_secs(2);
 

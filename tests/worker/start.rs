@@ -1,7 +1,9 @@
 //! What a worker refuses at its start, all at once and saying what to write.
 
 use flexiq::{Error, Queue, Task};
-use flexiq_tests::{Journal, queue, soon};
+use flexiq_tests::{Journal, soon};
+
+use super::queue;
 
 #[derive(Clone)]
 struct Renderer;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use flexiq_tests::{Journal, queue, soon};
+use flexiq_tests::{Journal, soon};
 use tokio::sync::Semaphore;
+
+use super::queue;
 
 #[derive(Clone)]
 struct Gate(Arc<Semaphore>);

@@ -1,0 +1,4 @@
+//! The worker suite on Redis.
+
+#[path = "main.rs"]
+mod suite;
