@@ -16,7 +16,7 @@ use flexiq::internals::{Clock, ManualClock, Timestamp};
 use flexiq::{Job, JobId, Queue, State};
 
 pub use journal::Journal;
-pub use model::ModelStore;
+pub use model::{Manner, ModelStore};
 pub use spy::{Spy, Verb};
 
 /// Where every manual clock starts.

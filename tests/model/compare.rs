@@ -1,10 +1,11 @@
 //! Everything that can be seen of a store is the same on every side.
 //!
 //! All are compared exactly, for all see the same verbs at the same moments. Where the contract leaves a store free, the
-//! model does as the first store did, and says so where it does:
+//! model does as the stores do, and says so where it does:
 //! - what time alone does to a job is done by a claim of its queue and by a beat, not before (`store/house.rs`);
 //! - a turn that did nothing may be done again under its number (`store/turn.rs`);
-//! - only who finds a lease or a worker to be overdue asks the guard (`store/house.rs`, `store/workers.rs`).
+//! - only who finds a lease or a worker to be overdue asks the guard (`store/house.rs`, `store/workers.rs`);
+//! - where SQLite and Redis differ, it has the manner of the one that it is compared with (`store/manner.rs`).
 //!
 //! Three things are evened out instead: a task of which a queue holds no job any more may be counted as nothing or not at
 //! all (`without_empty`); the words of a refusal are each store's own (`Refusal`); and no duration of a history is finer

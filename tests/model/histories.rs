@@ -4,6 +4,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 
 use crate::chances::{Theme, history};
 use crate::play::play;
+use crate::sides::Kind;
 
 /// Steps of a history at most.
 const MOST_STEPS: usize = 60;
@@ -15,23 +16,36 @@ const ANY: Theme =
 /// With limits: declared, set and cleared.
 const LIMITS: Theme = Theme { odd_turn: 1, workers: 2, hand: 1, limit: 4, ..ANY };
 
-/// Plays random histories of each theme, a test for each, which run side by side.
+/// Plays random histories of each theme, a test for each and for each kind of store, which run side by side.
 macro_rules! histories {
     ($($test:ident: $theme:expr;)*) => {
-        /// Histories of each theme: together at least 256, or 20,000 to soak.
-        fn cases() -> u32 {
-            let themes = [$(stringify!($test)),*].len() as u32;
-            let all = if std::env::var_os("FLEXIQ_SOAK").is_some() { 20_000 } else { 384 };
-            all / themes
-        }
+        const THEMES: u32 = [$(stringify!($test)),*].len() as u32;
 
         $(
-            #[test]
-            fn $test() {
-                play_all(concat!("model/regressions/", stringify!($test), ".txt"), $theme);
+            mod $test {
+                use super::*;
+
+                const REGRESSIONS: &str = concat!("model/regressions/", stringify!($test), ".txt");
+
+                #[test]
+                fn sqlite() {
+                    play_all(REGRESSIONS, $theme, Kind::Sqlite, cases(384, 20_000));
+                }
+
+                #[cfg(feature = "redis")]
+                #[test]
+                fn redis() {
+                    play_all(REGRESSIONS, $theme, Kind::Redis, cases(128, 20_000));
+                }
             }
         )*
     };
+}
+
+/// The share of one theme in so many histories: some by default, more with `FLEXIQ_SOAK=1`.
+fn cases(by_default: u32, to_soak: u32) -> u32 {
+    let all = if std::env::var_os("FLEXIQ_SOAK").is_some() { to_soak } else { by_default };
+    all / THEMES
 }
 
 histories! {
@@ -44,16 +58,16 @@ histories! {
 }
 
 /// Plays histories of a theme. What fails is kept in the file, and played first from then on.
-fn play_all(file: &'static str, theme: Theme) {
+fn play_all(file: &'static str, theme: Theme, kind: Kind, cases: u32) {
     let config = Config {
-        cases: cases(),
+        cases,
         max_shrink_iters: 2_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(file))),
         ..Config::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let played =
-        TestRunner::new(config).run(&history(theme, MOST_STEPS), |history| runtime.block_on(play(&history)));
+    let played = TestRunner::new(config)
+        .run(&history(theme, MOST_STEPS), |history| runtime.block_on(play(&history, kind)));
     if let Err(failure) = played {
         panic!("{failure}");
     }

@@ -11,7 +11,7 @@ use proptest::test_runner::TestCaseError;
 use crate::compare::{compare, compare_ends, compare_page};
 use crate::fleet::{Worker, pick};
 use crate::limits::{Declaration, name};
-use crate::sides::Sides;
+use crate::sides::{Kind, Sides};
 use crate::steps::{BEAT, Call, History, LEASE, QUEUES, Step, TASKS, WORKERS, secs};
 
 pub(crate) type Played<T = ()> = Result<T, TestCaseError>;
@@ -34,9 +34,9 @@ pub(crate) struct Play {
     pub(crate) jobs: BTreeMap<JobId, Job>,
 }
 
-/// Plays a history on all sides; the first difference ends it.
-pub(crate) async fn play(history: &History) -> Played {
-    let mut play = Play::begin(history.births.clone()).await?;
+/// Plays a history on all sides of a kind; the first difference ends it.
+pub(crate) async fn play(history: &History, kind: Kind) -> Played {
+    let mut play = Play::begin(history.births.clone(), kind).await?;
     for (number, step) in history.steps.iter().enumerate() {
         play.take(step).await.map_err(|error| at(number, error))?;
         play.jobs = compare(&play.sides, &play.jobs).await.map_err(|error| at(number, error))?;
@@ -49,9 +49,9 @@ fn at(number: usize, error: TestCaseError) -> TestCaseError {
 }
 
 impl Play {
-    async fn begin(births: Vec<Declaration>) -> Played<Self> {
+    async fn begin(births: Vec<Declaration>, kind: Kind) -> Played<Self> {
         let play = Self {
-            sides: Sides::open().await,
+            sides: Sides::open(kind).await,
             workers: [const { None }; WORKERS],
             living: WorkerId::from_bytes([0xff; 16]),
             births,

@@ -1,14 +1,23 @@
 //! The stores that a history is played on: the model, and the real ones beside it, on one clock.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "redis")]
+use flexiq::internals::redis::{RedisOptions, RedisStore};
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore, Synchronous};
 use flexiq::internals::{Clock, ManualClock, Step, Store};
 use flexiq::{Error, Result};
-use flexiq_tests::{ModelStore, START};
+use flexiq_tests::{Manner, ModelStore, START};
 use proptest::test_runner::TestCaseError;
+
+/// Which stores a history is played on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sqlite,
+    #[cfg(feature = "redis")]
+    Redis,
+}
 
 /// The model, and the real stores beside it.
 pub(crate) struct Sides {
@@ -17,28 +26,56 @@ pub(crate) struct Sides {
     pub(crate) model: Arc<dyn Store>,
     /// Each with its name.
     pub(crate) real: Vec<(&'static str, Arc<dyn Store>)>,
-    folder: tempfile::TempDir,
+    /// What can be closed and opened again.
+    lasting: Lasting,
+}
+
+/// Where a store lies that outlives its handles.
+enum Lasting {
+    File(tempfile::TempDir),
+    #[cfg(feature = "redis")]
+    Redis(String),
 }
 
 impl Sides {
-    pub(crate) async fn open() -> Self {
+    pub(crate) async fn open(kind: Kind) -> Self {
         let (clock, hands) = Clock::manual(START);
-        let model = ModelStore::new(clock.clone());
-        let folder = tempfile::tempdir().expect("the temporary folder can be written");
-        let mut sides = Self { hands, clock, model, real: Vec::new(), folder };
-        sides.real.push(("SQLite in memory", sides.sqlite(Location::Memory).await));
-        sides.real.push(("SQLite in a file", sides.sqlite(sides.file()).await));
+        let (manner, lasting) = match kind {
+            Kind::Sqlite => {
+                let folder = tempfile::tempdir().expect("the temporary folder can be written");
+                (Manner::Sqlite, Lasting::File(folder))
+            }
+            #[cfg(feature = "redis")]
+            Kind::Redis => (Manner::Redis, Lasting::Redis(flexiq_tests::redis_server::url())),
+        };
+        let model = ModelStore::like(manner, clock.clone());
+        let mut sides = Self { hands, clock, model, real: Vec::new(), lasting };
+        if kind == Kind::Sqlite {
+            sides.real.push(("SQLite in memory", sides.sqlite(Location::Memory).await));
+        }
+        sides.real.push(sides.open_lasting().await);
         sides
     }
 
-    /// Closes the file and opens it again.
+    /// Closes the store that lasts and opens it again.
     pub(crate) async fn reopen(&mut self) {
-        self.real.truncate(1);
-        self.real.push(("SQLite in a file", self.sqlite(self.file()).await));
+        self.real.pop();
+        self.real.push(self.open_lasting().await);
     }
 
-    fn file(&self) -> Location {
-        Location::File(PathBuf::from(self.folder.path()).join("jobs.db"))
+    async fn open_lasting(&self) -> (&'static str, Arc<dyn Store>) {
+        match &self.lasting {
+            Lasting::File(folder) => {
+                let file = Location::File(folder.path().join("jobs.db"));
+                ("SQLite in a file", self.sqlite(file).await)
+            }
+            #[cfg(feature = "redis")]
+            Lasting::Redis(url) => {
+                let mut options = RedisOptions::from_url(url).expect("the URL is one of Redis");
+                options.clock = self.clock.clone();
+                ("Redis", RedisStore::open(options).await.expect("the store opens"))
+            }
+        }
     }
 
     async fn sqlite(&self, location: Location) -> Arc<dyn Store> {

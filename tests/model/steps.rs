@@ -108,7 +108,7 @@ pub(crate) enum Step {
     JumpBy {
         ms: i64,
     },
-    /// The file is closed and opened again.
+    /// What lasts is closed and opened again.
     Reopen,
 }
 

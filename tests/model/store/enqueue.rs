@@ -5,25 +5,42 @@ use std::collections::BTreeMap;
 use flexiq::internals::{Enqueue, Enqueued, Name, NewJob, Timestamp};
 use flexiq::{Error, JobId, Result, ScheduledReason, State};
 
+use super::manner::Manner;
 use super::record::{Cancel, Record};
 use super::world::World;
 
 pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Result<Vec<Enqueued>> {
-    let answers = admit(world, &batch)?;
+    let most = world.gates.max_pending(&batch.queue).or(batch.max_pending);
+    let answers = match world.manner {
+        Manner::Sqlite => admit(world, &batch, most)?,
+        Manner::Redis => {
+            look_elsewhere(world, &batch)?;
+            world.know(now, &batch.queue);
+            admit(world, &batch, None).and_then(|_| admit(world, &batch, most))?
+        }
+    };
     let Enqueue { queue, jobs, .. } = batch;
     for (job, answer) in jobs.into_iter().zip(&answers) {
         if !answer.is_duplicate {
             world.jobs.insert(job.id, record(now, &queue, job));
         }
     }
-    world.queues.insert(queue);
+    world.know(now, &queue);
     Ok(answers)
 }
 
+/// Whether another queue has a job of one of these ids.
+fn look_elsewhere(world: &World, batch: &Enqueue) -> Result<()> {
+    let elsewhere = |job: &&NewJob| world.jobs.get(&job.id).filter(|record| record.queue != batch.queue);
+    match batch.jobs.iter().find_map(|job| elsewhere(&job).map(|there| (job, there))) {
+        Some((job, there)) => Err(clash(job, &batch.queue, (&there.queue, &there.task))),
+        None => Ok(()),
+    }
+}
+
 /// Which jobs are there already, in the store or earlier in the batch; or the first thing that is wrong, in their order.
-fn admit(world: &World, batch: &Enqueue) -> Result<Vec<Enqueued>> {
-    let Enqueue { queue, jobs, max_pending } = batch;
-    let most = world.gates.max_pending(queue).or(*max_pending);
+fn admit(world: &World, batch: &Enqueue, most: Option<u64>) -> Result<Vec<Enqueued>> {
+    let Enqueue { queue, jobs, .. } = batch;
     let pending = world.of_queue(queue).filter(|record| record.state.is_pending()).count() as u64;
     let mut fresh: BTreeMap<JobId, &Name> = BTreeMap::new();
     let mut answers = Vec::new();

@@ -12,7 +12,7 @@ use super::world::World;
 const MOST_PRUNED: usize = 1_000;
 
 pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnswer {
-    world.guard.beat(now, beat.lease, beat.every);
+    world.guards.beat(now, beat.lease, beat.every);
     let is_unknown = !workers::beat(world, now, beat);
     workers::notice_deaths(world, now);
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };

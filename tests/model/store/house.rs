@@ -57,7 +57,7 @@ fn is_ready(state: State) -> bool {
 fn reap(world: &mut World, now: Timestamp, queue: &Name) -> usize {
     let lapsed = world.overdue(queue, now, MOST_REAPED, lapse);
     // Only who finds something to reap asks the guard, for asking is what makes it notice a silence.
-    if lapsed.is_empty() || !world.guard.may_reap(now) {
+    if lapsed.is_empty() || !world.guards.of_queue(queue).may_reap(now) {
         return 0;
     }
     for id in &lapsed {

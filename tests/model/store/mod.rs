@@ -12,6 +12,7 @@ mod gates;
 mod guard;
 mod hand;
 mod house;
+mod manner;
 mod prune;
 mod read;
 mod record;
@@ -30,6 +31,8 @@ use flexiq::internals::{
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
 
+pub use self::manner::Manner;
+
 use self::world::World;
 
 /// A store in plain maps.
@@ -43,7 +46,13 @@ pub struct ModelStore {
 impl ModelStore {
     /// An empty store whose moments are this clock's.
     pub fn new(clock: Clock) -> Arc<Self> {
-        Arc::new(Self { clock, world: Mutex::default(), changed: Notify::new() })
+        Self::like(Manner::default(), clock)
+    }
+
+    /// An empty store that is free as another is.
+    pub fn like(manner: Manner, clock: Clock) -> Arc<Self> {
+        let world = Mutex::new(World { manner, ..World::default() });
+        Arc::new(Self { clock, world, changed: Notify::new() })
     }
 
     /// Does something to the world at one moment.

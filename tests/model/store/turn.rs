@@ -4,6 +4,7 @@ use flexiq::internals::{Claimed, Finished, LeaseId, Timestamp, Turn, TurnAnswer,
 
 use super::claim::{claim, lease_of};
 use super::finish::finish;
+use super::manner::Manner;
 use super::prune::prune;
 use super::world::World;
 
@@ -21,7 +22,9 @@ pub(super) struct Kept {
 
 pub(super) fn turn(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer {
     let key = (turn.worker, turn.queue.clone());
-    world.queues.insert(turn.queue.clone());
+    if world.manner == Manner::Sqlite {
+        world.know(now, &turn.queue);
+    }
     match world.turns.get(&key) {
         Some(kept) if turn.number == kept.number => return again(world, turn.worker, kept),
         // Its answer was taken long ago: it learns nothing and changes nothing.
@@ -59,7 +62,9 @@ fn take(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer {
 fn again(world: &World, worker: WorkerId, kept: &Kept) -> TurnAnswer {
     let held = |lease: &LeaseId| -> Option<Claimed> {
         let record = world.jobs.get(&lease.job)?;
-        record.is_held(worker, lease.run).then(|| lease_of(world, lease.job))
+        let mut claimed = record.is_held(worker, lease.run).then(|| lease_of(world, lease.job))?;
+        claimed.is_capped |= world.manner == Manner::Redis;
+        Some(claimed)
     };
     TurnAnswer {
         finished: kept.finished.clone(),

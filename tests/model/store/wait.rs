@@ -71,7 +71,7 @@ fn is_startable(world: &World, now: Timestamp, queue: &Name, task: &Name) -> boo
 /// When time alone may next move a job of the queue.
 fn moment(world: &World, queue: &Name) -> Option<Timestamp> {
     let lapse = world.of_queue(queue).filter_map(house::lapse).min();
-    let lapse = lapse.map(|lapse| world.guard.reap_after().map_or(lapse, |after| after.max(lapse)));
+    let lapse = lapse.map(|lapse| world.guards.reap_after(queue).map_or(lapse, |after| after.max(lapse)));
     let due = world.of_queue(queue).filter_map(house::due).min();
     let expiry = world.of_queue(queue).filter_map(house::expiry).min();
     [lapse, due, expiry].into_iter().flatten().min()

@@ -11,8 +11,10 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
     // How often beats will come, the first of them says.
-    world.guard.beat(now, hello.lease, hello.lease * 3 / 10);
-    world.queues.extend(hello.queues.iter().map(|(queue, _)| queue.clone()));
+    world.guards.beat(now, hello.lease, hello.lease * 3 / 10);
+    for (queue, _) in &hello.queues {
+        world.know(now, queue);
+    }
     for declared in &hello.tasks {
         world.declarations.insert(declared.task.clone(), declared.json.clone());
     }
@@ -38,7 +40,7 @@ pub(super) fn beat(world: &mut World, now: Timestamp, beat: &Beat) -> bool {
 pub(super) fn notice_deaths(world: &mut World, now: Timestamp) {
     let is_silent = |worker: &Worker| worker.is_alive && worker.lives_until <= now;
     // Only who finds one silent asks the guard, as with leases.
-    if world.workers.values().any(is_silent) && world.guard.may_reap(now) {
+    if world.workers.values().any(is_silent) && world.guards.of_workers().may_reap(now) {
         for worker in world.workers.values_mut().filter(|worker| worker.lives_until <= now) {
             worker.is_alive = false;
         }

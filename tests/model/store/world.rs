@@ -6,13 +6,15 @@ use flexiq::JobId;
 use flexiq::internals::{Hello, LeaseId, Name, Timestamp, WorkerId};
 
 use super::gates::Gates;
-use super::guard::Guard;
+use super::guard::Guards;
+use super::manner::Manner;
 use super::record::Record;
 use super::turn::Kept;
 
 /// Everything that the model holds.
 #[derive(Debug, Default)]
 pub(super) struct World {
+    pub(super) manner: Manner,
     pub(super) jobs: BTreeMap<JobId, Record>,
     /// Served or enqueued to at some time.
     pub(super) queues: BTreeSet<Name>,
@@ -21,7 +23,7 @@ pub(super) struct World {
     pub(super) turns: BTreeMap<(WorkerId, Name), Kept>,
     /// By task, as the newest worker gave it.
     pub(super) declarations: BTreeMap<Name, String>,
-    pub(super) guard: Guard,
+    pub(super) guards: Guards,
     pub(super) gates: Gates,
     /// How many claims there were.
     pub(super) claims: u64,
@@ -40,6 +42,12 @@ pub(super) struct Worker {
 }
 
 impl World {
+    /// A queue is known from now on.
+    pub(super) fn know(&mut self, now: Timestamp, queue: &Name) {
+        self.guards.know(self.manner, now, queue);
+        self.queues.insert(queue.clone());
+    }
+
     /// The jobs of a queue.
     pub(super) fn of_queue<'a>(&'a self, queue: &'a Name) -> impl Iterator<Item = &'a Record> {
         self.jobs.values().filter(move |record| record.queue == *queue)

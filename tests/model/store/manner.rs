@@ -1,0 +1,14 @@
+//! Where the contract leaves a store free, the model does as one of them does.
+
+/// Whose manner the model has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// One file, and one guard for all of it. A turn makes its queue known. An enqueue tells the first thing that is wrong,
+    /// in the order of its jobs.
+    #[default]
+    Sqlite,
+    /// Each queue lies by itself, with a guard of its own, and is known when a worker says that it serves it or a job is
+    /// enqueued. An enqueue looks for its ids in the other queues, then in its own, and then for room. A turn that is
+    /// answered again no longer knows what a cap counts, and says that one counts all.
+    Redis,
+}
