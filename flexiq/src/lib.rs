@@ -59,7 +59,8 @@ pub mod internals {
     pub use crate::job::{After, DeadReason, Due, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{
-        Admission, Backoff, Budgets, Counters, Pace, Rate, after_run, is_poison, longest, most,
+        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, Rate, Verdict, after_run, is_poison, longest,
+        most,
     };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};

@@ -22,6 +22,8 @@ mod read;
 mod reap;
 #[cfg(feature = "redis")]
 mod redis_link;
+#[cfg(feature = "redis")]
+mod redis_rates;
 mod retry;
 mod sqlite_file;
 mod turn;
