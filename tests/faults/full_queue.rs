@@ -8,10 +8,10 @@ use flexiq::{Queue, TaskCounts};
 use flexiq_tests::ledger::check;
 use flexiq_tests::ledger::{Answer, History};
 
-use crate::dose::dose;
-use crate::place::Place;
-use crate::process::Process;
-use crate::store_log::StoreLog;
+use super::dose::dose;
+use super::place::Place;
+use super::process::Process;
+use super::store_log::StoreLog;
 
 const MAX_PENDING: usize = 1_000;
 /// By each of eight threads of two processes.
@@ -21,7 +21,7 @@ const JOBS: usize = 1_500;
 fn no_producer_of_many_passes_max_pending_by_one() {
     let place = Place::new();
     let queue = Queue::open(place.url()).blocking().expect("it opens");
-    let log = StoreLog::keep(&place.file());
+    let log = StoreLog::keep(&place.url());
     let worker = Process::crew("work", &place.url(), &place.ledger().join("worker"), &["narrow"]);
     let (pending, jobs) = (MAX_PENDING.to_string(), (JOBS * dose()).to_string());
     let mut producers = ["first", "second"]

@@ -1,4 +1,4 @@
-//! Workers on one file, killed again and again in the middle of their jobs.
+//! Workers on one store, killed again and again in the middle of their jobs.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use flexiq_tests::ledger::check::{self, Span};
 use flexiq_tests::ledger::{History, Line, Pen};
 use serde_json::json;
 
-use crate::dose::{chance, dose};
-use crate::place::Place;
-use crate::process::Process;
-use crate::store_log::{StoreLog, Told};
+use super::dose::{chance, dose};
+use super::place::Place;
+use super::process::Process;
+use super::store_log::{StoreLog, Told};
 
 const WORKERS: usize = 3;
 const SLOTS: usize = 8;
@@ -31,7 +31,7 @@ const BACKLOG: [(&str, u64); 4] = [("short", 60), ("plain", 20), ("capped", 30),
 fn no_kill_loses_a_job_or_finishes_one_twice_or_breaks_a_limit() {
     let place = Place::new();
     let queue = Queue::open(place.url()).blocking().expect("it opens");
-    let log = StoreLog::keep(&place.file());
+    let log = StoreLog::keep(&place.url());
     let mut chance = chance("kill loop");
     let mut crew = Crew::new(&place);
     let mut feeder = Feeder::new(&queue, &place);

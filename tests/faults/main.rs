@@ -1,4 +1,6 @@
-//! Real processes and real signals on one real file. Time is real here too, because the processes have their own.
+//! Real processes and real signals on one real store. Time is real here too, because the processes have their own.
+//!
+//! The suite runs on a file of SQLite, and once more on Redis: `redis.rs`.
 
 mod dose;
 mod full_queue;

@@ -2,26 +2,27 @@
 
 use std::path::PathBuf;
 
-/// A folder for one test, removed at its end.
+/// A store and a folder for one test, the folder removed at its end.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
+    url: String,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder for the test");
         std::fs::create_dir(folder.path().join("ledger")).expect("a folder for the ledgers");
-        Self { folder }
-    }
-
-    /// The store's file.
-    pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("jobs.db")
+        let url = match env!("CARGO_CRATE_NAME") {
+            #[cfg(feature = "redis")]
+            "faults_redis" => flexiq_tests::redis_server::url(),
+            _ => format!("sqlite://{}", folder.path().join("jobs.db").display()),
+        };
+        Self { folder, url }
     }
 
     /// The store's URL.
     pub(crate) fn url(&self) -> String {
-        format!("sqlite://{}", self.file().display())
+        self.url.clone()
     }
 
     /// The folder of the ledgers.

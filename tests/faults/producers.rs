@@ -7,10 +7,10 @@ use flexiq::{JobId, Queue};
 use flexiq_tests::ledger::check;
 use flexiq_tests::ledger::{Answer, History};
 
-use crate::dose::{chance, dose};
-use crate::place::Place;
-use crate::process::Process;
-use crate::store_log::StoreLog;
+use super::dose::{chance, dose};
+use super::place::Place;
+use super::process::Process;
+use super::store_log::StoreLog;
 
 /// Kills in the middle of a call, and of these so many in a batch.
 const KILLS: usize = 20;
@@ -20,7 +20,7 @@ const KILLS_IN_BATCHES: usize = 5;
 fn a_producer_that_is_killed_was_told_the_truth_and_tears_no_batch() {
     let place = Place::new();
     let queue = Queue::open(place.url()).blocking().expect("it opens");
-    let log = StoreLog::keep(&place.file());
+    let log = StoreLog::keep(&place.url());
     let mut chance = chance("killed producers");
     let (mut kills, mut hits, mut in_batches) = (0, 0, 0);
     while hits < KILLS * dose() || in_batches < KILLS_IN_BATCHES * dose() {
@@ -44,7 +44,7 @@ fn a_producer_that_is_killed_was_told_the_truth_and_tears_no_batch() {
     let history = History::read(&place.ledger()).expect("the ledgers can be read");
     let told = log.read();
     let there =
-        |told: &crate::store_log::Told| told.stored.iter().map(|(job, _)| *job).collect::<Vec<JobId>>();
+        |told: &super::store_log::Told| told.stored.iter().map(|(job, _)| *job).collect::<Vec<JobId>>();
     let unknown = history.calls.iter().filter(|call| call.answer == Answer::Unknown).count();
     let unknown_there = check::calls(&history.calls, there(&told)).unwrap_or_else(|found| panic!("{found}"));
 

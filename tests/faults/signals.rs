@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use flexiq::{DeadReason, JobHandle, Queue, State};
 use serde_json::{Value, json};
 
-use crate::place::Place;
-use crate::process::Process;
+use super::place::Place;
+use super::process::Process;
 
 const LEASE: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);

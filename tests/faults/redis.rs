@@ -1,0 +1,4 @@
+//! The faults on Redis.
+
+#[path = "main.rs"]
+mod suite;
