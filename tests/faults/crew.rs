@@ -36,6 +36,11 @@ async fn rated(#[state] pen: Pen, #[context] context: Context, millis: u64) {
     write_down(&pen, &context, millis).await;
 }
 
+#[flexiq::task(queue = "fleet", max_losses = 1_000_000, result_ttl = "1d", max_concurrent = 5)]
+async fn five(#[state] pen: Pen, #[context] context: Context, millis: u64) {
+    write_down(&pen, &context, millis).await;
+}
+
 async fn write_down(pen: &Pen, context: &Context, millis: u64) {
     pen.start(context);
     tokio::time::sleep(Duration::from_millis(millis)).await;

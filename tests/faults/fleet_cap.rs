@@ -1,0 +1,158 @@
+//! A cap on a fleet of processes: never passed, always used, and a killed holder's share is given to another.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flexiq::{JobId, Queue};
+use flexiq_tests::ledger::check::{self, Lease};
+use flexiq_tests::ledger::{Fate, History, Pen};
+use serde_json::json;
+
+use super::dose::dose;
+use super::place::Place;
+use super::process::Process;
+use super::store_log::{StoreLog, Told};
+
+const WORKERS: usize = 10;
+const CAP: usize = 5;
+const BODY_MS: u64 = 200;
+/// Of each dose: with the kill they take as long as a lease and two seconds more.
+const JOBS: usize = 80;
+/// What the crew's workers say to the store.
+const LEASE_MS: i64 = 2_000;
+/// Another job runs in a killed one's place after a lease and this at the latest.
+const MARGIN_MS: i64 = 500;
+
+#[test]
+fn ten_processes_never_pass_a_cap_of_five_and_fill_the_place_of_a_killed_one() {
+    let place = Place::new();
+    let queue = Queue::open(place.url()).blocking().expect("it opens");
+    let log = StoreLog::keep(&place.url());
+    let ledgers = (0..WORKERS).map(|number| place.ledger().join(format!("worker-{number}")));
+    let mut workers: BTreeMap<PathBuf, Process> = ledgers
+        .map(|ledger| (ledger.clone(), Process::crew("work", &place.url(), &ledger, &["fleet"])))
+        .collect();
+    enqueue(&queue, JOBS * dose());
+
+    let is_over = AtomicBool::new(false);
+    let sampled = thread::scope(|scope| {
+        let sampled = scope.spawn(|| sample(&queue, &is_over));
+        while !kill_a_holder(&mut workers) {}
+        drain(&queue);
+        is_over.store(true, Ordering::Relaxed);
+        sampled.join().expect("it samples")
+    });
+    for worker in workers.values_mut() {
+        worker.signal("TERM");
+        worker.wait();
+    }
+
+    let history = History::read(&place.ledger()).expect("the ledgers can be read");
+    let told = log.read();
+    let (leased, ran) = judge(&history, &told).unwrap_or_else(|violation| panic!("{violation}"));
+    assert!(sampled <= CAP as u64, "{sampled} were seen running");
+    let killed = history.killed().next().expect("the killed process was running a job");
+    let lease = told.leases.iter().find(|lease| (lease.job, lease.run) == (killed.job, killed.run));
+    let killed_at = killed.span().to;
+    let freed = lease.expect("it had a lease").held.to;
+    let next = told.leases.iter().find(|lease| lease.held.from > freed).expect("jobs still wait");
+    let after = next.claimed_ms - killed_at;
+    assert!(after <= LEASE_MS + MARGIN_MS, "its place was filled after {after} ms");
+    let used = used(&told.leases);
+    let bodies = body_use(&history);
+    println!(
+        "fleet cap: at most {leased} leases and {ran} bodies at once, {sampled} as sampled; while jobs waited {:.2} % of \
+         the cap were leased and {:.2} % ran; the place of a killed one was filled after {after} ms",
+        used * 100.0,
+        bodies * 100.0,
+    );
+    // How fast a freed lease is given again depends on the machine: it is judged where it is soaked.
+    assert!(dose() == 1 || used >= 0.98, "{used} of the cap were leased");
+}
+
+fn enqueue(queue: &Queue, jobs: usize) {
+    let begun = Instant::now();
+    let call = || queue.enqueue_by_name("five", json!({"millis": BODY_MS})).id(JobId::new());
+    // The task is not linked here: it is known when a worker has declared it.
+    while queue.enqueue_many((0..jobs).map(|_| call())).blocking().is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the workers declare their tasks");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The most running jobs that were seen.
+fn sample(queue: &Queue, is_over: &AtomicBool) -> u64 {
+    let mut most = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let counts = queue.counts().blocking().expect("the store answers");
+        most = most.max(counts.iter().map(|counts| counts.running).sum());
+        thread::sleep(Duration::from_millis(10));
+    }
+    most
+}
+
+/// Kills a worker that runs a job. False if the job was quicker.
+fn kill_a_holder(workers: &mut BTreeMap<PathBuf, Process>) -> bool {
+    let begun = Instant::now();
+    let holder = loop {
+        assert!(begun.elapsed() < Duration::from_secs(30), "jobs run");
+        if let Some(ledger) = workers.keys().find(|ledger| is_holding(ledger)) {
+            break ledger.clone();
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    workers.remove(&holder).expect("it is one of them").kill();
+    Pen::open(&holder).expect("the ledger can be opened").killed();
+    History::read_file(&holder).expect("the ledger can be read").killed().count() > 0
+}
+
+/// Whether a worker has run a job and runs another.
+fn is_holding(ledger: &Path) -> bool {
+    let bodies = History::read_file(ledger).unwrap_or_default().bodies;
+    let open = bodies.iter().filter(|body| body.fate == Fate::Open).count();
+    open > 0 && open < bodies.len()
+}
+
+/// Waits until nothing is pending or running.
+fn drain(queue: &Queue) {
+    let begun = Instant::now();
+    let patience = Duration::from_millis(BODY_MS) * (JOBS * dose()) as u32 + Duration::from_secs(30);
+    let is_busy = || {
+        let counts = queue.counts().blocking().expect("the store answers");
+        counts.iter().any(|counts| counts.pending() + counts.running > 0)
+    };
+    while is_busy() {
+        assert!(begun.elapsed() < patience, "it is drained");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The most leases and bodies at once.
+fn judge(history: &History, told: &Told) -> Result<(usize, usize), check::Violation> {
+    check::nothing_lost(told.stored.iter().map(|(job, _)| *job), &told.ends)?;
+    check::finished_once(&told.ends, &told.leases)?;
+    let leased = check::cap("leases", CAP, told.leases.iter().map(|lease| lease.held))?;
+    let ran = check::cap("bodies", CAP, history.bodies_of("five").map(|body| body.span()))?;
+    Ok((leased, ran))
+}
+
+/// The part of the cap that was leased while jobs waited: from the first claim to the last.
+fn used(leases: &[Lease]) -> f64 {
+    let spans = leases.iter().map(|lease| (lease.claimed_ms, lease.freed_ms.expect("all have ended")));
+    share(spans.collect())
+}
+
+/// The part of the cap that ran, as the bodies tell it. A killed one ran until its kill.
+fn body_use(history: &History) -> f64 {
+    share(history.bodies_of("five").map(|body| (body.span().from, body.span().to)).collect())
+}
+
+fn share(spans: Vec<(i64, i64)>) -> f64 {
+    let first = spans.iter().map(|span| span.0).min().expect("something ran");
+    let last = spans.iter().map(|span| span.0).max().expect("something ran");
+    let used: i64 = spans.iter().map(|span| span.1.min(last) - span.0).sum();
+    used as f64 / ((last - first) * CAP as i64) as f64
+}
