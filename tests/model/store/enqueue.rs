@@ -7,6 +7,7 @@ use flexiq::{Error, JobId, Result, ScheduledReason, State};
 
 use super::manner::Manner;
 use super::record::{Cancel, Record};
+use super::workers::publish;
 use super::world::World;
 
 pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Result<Vec<Enqueued>> {
@@ -15,7 +16,10 @@ pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Resu
         Manner::Sqlite => admit(world, &batch, most)?,
         Manner::Redis => {
             look_elsewhere(world, &batch)?;
-            world.know(now, &batch.queue);
+            if !world.queues.contains(&batch.queue) {
+                world.know(now, &batch.queue);
+                publish(world, now);
+            }
             admit(world, &batch, None).and_then(|_| admit(world, &batch, most))?
         }
     };

@@ -120,8 +120,8 @@ impl Store for ModelStore {
     }
 
     fn retire(&self, worker: WorkerId) -> Step<'_, ()> {
-        self.step(|world, _| {
-            workers::retire(world, worker);
+        self.step(|world, now| {
+            workers::retire(world, now, worker);
             Ok(())
         })
     }
@@ -159,8 +159,9 @@ impl Store for ModelStore {
     }
 
     fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {
-        self.step(|world, _| {
+        self.step(|world, now| {
             world.gates.change(scope, change);
+            workers::publish(world, now);
             Ok(())
         })
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use flexiq::internals::{Beat, Hello, Timestamp, WorkerId};
 
+use super::gates::limits;
+use super::manner::Manner;
 use super::world::{Worker, World};
 
 /// A worker that says nothing for so long is forgotten.
@@ -25,6 +27,14 @@ pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
     let lives_until = now + hello.lease;
     let worker = Worker { born, beat_at: now, lives_until, is_alive: true, hello };
     world.workers.insert(worker.hello.worker, worker);
+    publish(world, now);
+}
+
+/// What holds has changed, or a queue is new: where each queue has a copy, who brings it notices who is silent.
+pub(super) fn publish(world: &mut World, now: Timestamp) {
+    if world.manner == Manner::Redis {
+        notice_deaths(world, now);
+    }
 }
 
 /// A worker has beaten. False if it is not known.
@@ -47,9 +57,13 @@ pub(super) fn notice_deaths(world: &mut World, now: Timestamp) {
     }
 }
 
-pub(super) fn retire(world: &mut World, worker: WorkerId) {
+pub(super) fn retire(world: &mut World, now: Timestamp, worker: WorkerId) {
+    let before = limits(world);
     world.workers.remove(&worker);
     world.turns.retain(|(of, _), _| *of != worker);
+    if limits(world) != before {
+        publish(world, now);
+    }
 }
 
 /// Forgets who has been silent for a day, and their last turns.
