@@ -88,6 +88,14 @@ for_every_store! {
         soon(bench.store.called(bench.living)).await.expect("the worker is called");
     }
 
+    async fn a_call_that_comes_between_two_waits_is_heard(bench: Bench) {
+        let id = bench.enqueue(job("send")).await;
+        bench.claim(bench.living, &["send"], 1).await;
+        assert!(bench.is_pending(&mut bench.store.called(bench.living)).await);
+        cancel(&bench, id).await;
+        soon(bench.store.called(bench.living)).await.expect("the worker is called");
+    }
+
     async fn no_worker_is_called_for_anothers_job(bench: Bench) {
         let other = bench.worker().await;
         let id = bench.enqueue(job("send")).await;

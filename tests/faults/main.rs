@@ -2,12 +2,12 @@
 //!
 //! The suite runs on a file of SQLite, and once more on Redis: `redis.rs`.
 
-mod dose;
+pub(crate) mod dose;
 mod fleet_cap;
 mod full_queue;
 mod kill_loop;
 mod place;
-mod process;
+pub(crate) mod process;
 mod producers;
 mod signals;
 mod store_log;

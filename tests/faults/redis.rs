@@ -1,4 +1,5 @@
-//! The faults on Redis.
+//! The faults on Redis, and what only its server can tell.
 
+mod silence;
 #[path = "main.rs"]
 mod suite;

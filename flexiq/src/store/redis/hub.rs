@@ -27,7 +27,15 @@ pub(super) struct Hub {
 struct State {
     waits: HashMap<u64, Waiting>,
     ends: HashMap<JobId, (usize, Arc<Notify>)>,
-    calls: HashMap<WorkerId, Arc<Notify>>,
+    calls: HashMap<WorkerId, Calls>,
+}
+
+/// The calls of a worker.
+#[derive(Default)]
+struct Calls {
+    /// Whether it has looked for those from before it listened.
+    has_looked: bool,
+    notify: Arc<Notify>,
 }
 
 /// A wait that is under way.
@@ -143,8 +151,9 @@ impl Hub {
         for (_, notify) in state.ends.values() {
             notify.notify_waiters();
         }
-        for notify in state.calls.values() {
-            notify.notify_one();
+        for calls in state.calls.values_mut() {
+            calls.has_looked = false;
+            calls.notify.notify_one();
         }
     }
 
@@ -196,14 +205,24 @@ impl Hub {
         }
     }
 
-    /// Where a worker's calls come in, from now on. A call that finds it busy is kept.
-    pub(super) fn listen(&self, worker: WorkerId) -> Arc<Notify> {
-        self.lock().calls.entry(worker).or_default().clone()
+    /// Where a worker's calls come in, from now on, and whether it has looked for those from before. A call that finds it
+    /// busy is kept.
+    pub(super) fn listen(&self, worker: WorkerId) -> (Arc<Notify>, bool) {
+        let mut state = self.lock();
+        let calls = state.calls.entry(worker).or_default();
+        (calls.notify.clone(), calls.has_looked)
+    }
+
+    /// A worker has looked for the calls from before it listened: it hears all others.
+    pub(super) fn looked(&self, worker: WorkerId) {
+        if let Some(calls) = self.lock().calls.get_mut(&worker) {
+            calls.has_looked = true;
+        }
     }
 
     fn call(&self, worker: WorkerId) {
-        if let Some(notify) = self.lock().calls.get(&worker) {
-            notify.notify_one();
+        if let Some(calls) = self.lock().calls.get(&worker) {
+            calls.notify.notify_one();
         }
     }
 

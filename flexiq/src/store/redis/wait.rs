@@ -119,20 +119,30 @@ fn leave_args(store: &Shared, number: u64, worker: WorkerId) -> Vec<Vec<u8>> {
 
 /// Waits until one of the worker's jobs was cancelled and no beat has told it.
 pub(super) async fn called(store: &Shared, worker: WorkerId) -> Result<()> {
-    // Listen first, then look: a call in between is heard.
-    let calls = store.hub.listen(worker);
+    // Listen first, then look: a call in between is heard. It is asked again after every beat, so it looks but once.
+    let (calls, has_looked) = store.hub.listen(worker);
+    if !has_looked {
+        if is_called(store, worker).await? {
+            return Ok(());
+        }
+        store.hub.looked(worker);
+    }
+    calls.notified().await;
+    Ok(())
+}
+
+async fn is_called(store: &Shared, worker: WorkerId) -> Result<bool> {
     for queue in store.queues().await? {
         let key = keys::one_of_queue(store.prefix(), &queue, "called");
         let answer = store.call(redis::cmd("SMEMBERS").arg(key)).await?;
         let mut members = Parts::of(answer, store.place());
         while !members.is_empty() {
             if members.bytes()?.starts_with(worker.as_bytes()) {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
-    calls.notified().await;
-    Ok(())
+    Ok(false)
 }
 
 /// Waits until a job has ended.
