@@ -2,7 +2,8 @@
 //!
 //! ```sh
 //! cargo run --release --example starvation                          # a table, on a store in memory
-//! cargo run --release --example starvation -- sqlite://jobs.db      # on another store
+//! cargo run --release --example starvation -- sqlite://jobs.db      # on another store: this, or that of FLEXIQ_URL
+//! cargo run --release -p flexiq-examples --features redis --example starvation -- redis://127.0.0.1
 //! cargo run --release --example starvation -- --json                # for programs
 //! ```
 //!
@@ -26,7 +27,8 @@ async fn main() -> flexiq::Result<()> {
             std::process::exit(2);
         }
     };
-    let url = url.map_or("sqlite::memory:", String::as_str);
+    let named = url.cloned().or_else(|| std::env::var("FLEXIQ_URL").ok());
+    let url = named.as_deref().unwrap_or("sqlite::memory:");
     let mut figures = Vec::new();
     for variant in Variant::ALL {
         if !as_json {
@@ -46,11 +48,23 @@ async fn main() -> flexiq::Result<()> {
 mod tests {
     use super::experiment::{Figures, Load, Variant, run};
 
-    // One test for all, at the same time: what is compared has then met the same machine.
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_limit_that_frees_the_slot_saves_the_emails_and_one_that_holds_it_makes_them_worse() {
-        let runs = Variant::ALL
-            .map(|variant| tokio::spawn(async move { run(variant, "sqlite::memory:", Load::SMALL).await }));
+    mod a_limit_that_frees_the_slot_saves_the_emails_and_one_that_holds_it_makes_them_worse {
+        #[tokio::test(flavor = "multi_thread")]
+        async fn sqlite() {
+            super::compare(|| "sqlite::memory:".into()).await;
+        }
+
+        #[cfg(feature = "redis")]
+        #[tokio::test(flavor = "multi_thread")]
+        async fn redis() {
+            super::compare(flexiq_tests::redis_server::url).await;
+        }
+    }
+
+    /// Runs all, each on a store of its own, at the same time: what is compared has then met the same machine.
+    async fn compare(url: fn() -> String) {
+        let runs =
+            Variant::ALL.map(|variant| tokio::spawn(async move { run(variant, &url(), Load::SMALL).await }));
         let mut figures = Vec::new();
         for run in runs {
             figures.push(run.await.expect("it does not panic").expect("the store answers"));
