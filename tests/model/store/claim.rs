@@ -7,9 +7,8 @@ use flexiq::{JobId, State};
 
 use super::gates;
 use super::house::keep_house;
-use super::manner::Manner;
 use super::record::{Lease, Record};
-use super::workers::notice_deaths;
+use super::workers::look_in_claim;
 use super::world::World;
 
 const MOST_JOBS: usize = 1_000;
@@ -25,10 +24,7 @@ pub(super) fn claim(
 ) -> (Vec<Claimed>, bool) {
     world.claims += 1;
     let left = keep_house(world, now, queue);
-    // Where a queue lies by itself, it hears of the workers when it is known.
-    if world.manner == Manner::Sqlite || world.queues.contains(queue) {
-        notice_deaths(world, now);
-    }
+    look_in_claim(world, now, queue);
     if left.has_expired {
         // What has expired must not start: the next claim goes on from here.
         return (Vec::new(), true);

@@ -7,7 +7,7 @@ use flexiq::{Error, JobId, Result, ScheduledReason, State};
 
 use super::manner::Manner;
 use super::record::{Cancel, Record};
-use super::workers::publish;
+use super::workers::publish_to;
 use super::world::World;
 
 pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Result<Vec<Enqueued>> {
@@ -18,7 +18,7 @@ pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Resu
             look_elsewhere(world, &batch)?;
             if !world.queues.contains(&batch.queue) {
                 world.know(now, &batch.queue);
-                publish(world, now);
+                publish_to(world, now, [batch.queue.clone()]);
             }
             admit(world, &batch, None).and_then(|_| admit(world, &batch, most))?
         }

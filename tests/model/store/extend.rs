@@ -15,6 +15,7 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     world.guards.beat(now, beat.lease, beat.every);
     let is_unknown = !workers::beat(world, now, beat);
     workers::notice_deaths(world, now);
+    workers::publish(world, now);
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
     renew(world, now, beat, &mut answer);
     let mut is_bounded = false;

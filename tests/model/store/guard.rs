@@ -40,6 +40,11 @@ impl Guards {
         self.of_queues.get_mut(queue).unwrap_or(&mut self.of_workers)
     }
 
+    /// The moment before which no worker is found silent.
+    pub(super) fn workers_after(&self) -> Option<Timestamp> {
+        self.of_workers.reap_after
+    }
+
     /// The moment before which nothing of a queue is reaped.
     pub(super) fn reap_after(&self, queue: &Name) -> Option<Timestamp> {
         self.of_queues.get(queue).unwrap_or(&self.of_workers).reap_after

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Beat, Hello, Timestamp, WorkerId};
+use flexiq::internals::{Beat, Hello, Name, Timestamp, WorkerId};
 
 use super::gates::limits;
 use super::manner::Manner;
@@ -30,10 +30,37 @@ pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
     publish(world, now);
 }
 
-/// What holds has changed, or a queue is new: where each queue has a copy, who brings it notices who is silent.
+/// What holds may have changed: where each queue has a copy, it is brought to all.
 pub(super) fn publish(world: &mut World, now: Timestamp) {
+    publish_to(world, now, world.queues.clone());
+}
+
+/// Brings what holds to these queues. Who does so notices who is silent, and says when the next will be.
+pub(super) fn publish_to(world: &mut World, now: Timestamp, queues: impl IntoIterator<Item = Name>) {
     if world.manner == Manner::Redis {
         notice_deaths(world, now);
+        let silent_at = next_silence(world, now);
+        world.silent_at.extend(queues.into_iter().map(|queue| (queue, silent_at)));
+    }
+}
+
+/// When a living worker may next be found silent.
+fn next_silence(world: &World, now: Timestamp) -> Timestamp {
+    const NEVER: Timestamp = Timestamp::from_millis(i64::MAX);
+    let living = world.workers.values().filter(|worker| worker.is_alive);
+    let silence = |worker: &Worker| {
+        let is_guarded = worker.lives_until <= now;
+        if is_guarded { world.guards.workers_after().unwrap_or(NEVER) } else { worker.lives_until }
+    };
+    living.map(silence).min().unwrap_or(NEVER)
+}
+
+/// A claim looks for silent workers: always, or where each queue has a copy of what holds, when one may be there.
+pub(super) fn look_in_claim(world: &mut World, now: Timestamp, queue: &Name) {
+    match world.manner {
+        Manner::Sqlite => notice_deaths(world, now),
+        Manner::Redis if world.silent_at.get(queue).is_some_and(|&at| at <= now) => publish(world, now),
+        Manner::Redis => {}
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct World {
     /// By task, as the newest worker gave it.
     pub(super) declarations: BTreeMap<Name, String>,
     pub(super) guards: Guards,
+    /// Where each queue has a copy of what holds: when a claim of it looks for silent workers.
+    pub(super) silent_at: BTreeMap<Name, Timestamp>,
     pub(super) gates: Gates,
     /// How many claims there were.
     pub(super) claims: u64,
