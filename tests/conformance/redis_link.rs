@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flexiq::internals::redis::{RedisOptions, RedisStore};
-use flexiq::internals::{Change, Due, Enqueue, JobKey, NewJob, Scope};
+use flexiq::internals::{Change, Clock, Due, Enqueue, JobKey, NewJob, Scope};
 use flexiq::{Effect, Error, State};
 use flexiq_tests::redis_server::Server;
 
@@ -81,6 +81,24 @@ async fn two_handles_wake_each_other_and_tell_each_other_ends() {
     assert!(other.is_pending(&mut ended).await);
     one.finish(worker, held[0].lease, succeed()).await;
     assert!(soon(ended).await.expect("answers").is_some());
+}
+
+#[tokio::test]
+async fn the_time_is_kept_by_another_handle_when_the_first_leaves() {
+    let server = Server::start();
+    let (clock, hands) = Clock::manual(START);
+    let mut options = options(&server);
+    options.clock = clock;
+    let one = Bench::on(RedisStore::open(options.clone()).await.expect("the store opens")).await;
+    let other = Bench::on(RedisStore::open(options).await.expect("the store opens")).await;
+    // Each handle counts its own waits: both are the first.
+    let (_, keeper) = asleep(&one, &["send"]).await;
+    let (_, mut heir) = asleep(&other, &["send"]).await;
+    one.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;
+    drop(keeper);
+    assert!(other.is_pending(&mut heir).await);
+    hands.advance(secs(1));
+    assert_eq!(woken(heir).await, ["q"]);
 }
 
 #[tokio::test]

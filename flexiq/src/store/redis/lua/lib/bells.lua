@@ -106,7 +106,8 @@ local function tell_keeper()
     if redis.call('HEXISTS', meta, 'alarm_taken') == 1 then return end
     local waiter = waiting_list[1]
     local told = string.sub(waiter, 1, 6) .. struct.pack('>I6I6', now, next_moment())
-    local mark = string.sub(told, 1, 6) .. string.sub(told, 13)
+    -- Each handle numbers its own waits, so that the number alone may be another's.
+    local mark = string.sub(waiter, 1, 22) .. string.sub(told, 13)
     if redis.call('HGET', meta, 'keeper') == mark then return end
     if tell(string.sub(waiter, 7, 22), 'm', told) then
       redis.call('HSET', meta, 'keeper', mark)
