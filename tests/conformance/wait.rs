@@ -141,6 +141,16 @@ for_every_store! {
         assert_eq!(woken(heir).await, ["q"]);
     }
 
+    async fn a_keeper_that_stops_between_its_alarm_and_its_claim_gives_the_alarm_back(bench: Bench) {
+        bench.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;
+        let (first, keeper) = asleep(&bench, &["send"]).await;
+        let (_, heir) = asleep(&bench, &["send"]).await;
+        bench.hands.advance(secs(1));
+        assert_eq!(woken(keeper).await, ["q"]);
+        bench.store.retire(first).await.expect("retires");
+        assert_eq!(woken(heir).await, ["q"]);
+    }
+
     async fn a_retry_wakes_when_its_backoff_is_over(bench: Bench) {
         bench.enqueue(job("send")).await;
         let held = bench.claim(bench.living, &["send"], 1).await;

@@ -35,6 +35,8 @@ struct QueueBells {
     /// The next moment at which time alone may make something startable.
     moment: Option<Timestamp>,
     moment_tick: u64,
+    /// The worker that took the alarm of a moment and has not claimed yet.
+    alarm_taken: Option<(WorkerId, Timestamp)>,
     /// The waiter that keeps the time.
     keeper: Option<u64>,
 }
@@ -124,6 +126,7 @@ impl Bells {
                         break;
                     }
                     known.moment = None;
+                    known.alarm_taken = Some((worker, moment));
                     woken.push(queue);
                 }
                 Some(moment) => soonest = Some(soonest.map_or(moment, |other| other.min(moment))),
@@ -157,10 +160,17 @@ impl Bells {
         queues
     }
 
-    /// Rings again for what a worker has popped and will not use.
+    /// Rings again for what a worker has popped and will not use: bells, and alarms that no claim has answered.
     pub(super) fn put_back(&mut self, worker: WorkerId) {
         for (queue, task) in self.popped.remove(&worker).unwrap_or_default() {
             self.ring(&queue, &task);
+        }
+        let taken = self.queues.iter_mut().filter_map(|(queue, known)| {
+            let (_, moment) = known.alarm_taken.take_if(|(taker, _)| *taker == worker)?;
+            Some((queue.clone(), moment))
+        });
+        for (queue, moment) in taken.collect::<Vec<_>>() {
+            self.put_in(&queue, moment);
         }
     }
 
@@ -278,6 +288,7 @@ impl Bells {
 
     pub(super) fn set_moment(&mut self, queue: &Name, moment: Option<Timestamp>, tick: u64) {
         let known = self.queues.entry(queue.clone()).or_default();
+        known.alarm_taken = None;
         let moment = match moment {
             // What was put in meanwhile may not have been seen.
             _ if known.moment_tick > tick => [known.moment, moment].into_iter().flatten().min(),
@@ -371,6 +382,19 @@ mod tests {
         bells.put_in(&name("q"), Timestamp::from_millis(5));
         bells.set_moment(&name("q"), Some(Timestamp::from_millis(9)), tick);
         assert!(!wakes(&mut bells, 4) && wakes(&mut bells, 5));
+    }
+
+    #[test]
+    fn a_keeper_that_stops_before_its_claim_gives_back_the_alarm() {
+        let mut bells = Bells::default();
+        bells.put_in(&name("q"), Timestamp::from_millis(5));
+        let keeper = serves_both();
+        let worker = keeper.worker;
+        let (id, _) = bells.enter(Wait { queues: vec![(name("q"), Arc::from([name("send")]))], ..keeper });
+        assert_eq!(woken(&mut bells, id, 5), [name("q")]);
+        assert!(!wakes(&mut bells, 5), "it is on its way to a claim");
+        bells.put_back(worker);
+        assert!(wakes(&mut bells, 5));
     }
 
     fn serves_both() -> Wait {
