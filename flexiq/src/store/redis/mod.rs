@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use redis::{Cmd, Value};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 pub use options::RedisOptions;
@@ -59,6 +60,8 @@ struct Shared {
     /// This handle, for messages.
     handle: [u8; 16],
     waits: AtomicU64,
+    /// Lines that are being left in the background.
+    leaving: watch::Sender<usize>,
 }
 
 impl RedisStore {
@@ -91,11 +94,27 @@ impl RedisStore {
             prefix: options.prefix,
             handle,
             waits: AtomicU64::new(1),
+            leaving: watch::Sender::default(),
         });
         // Before the first call, with which the link connects.
         late.get_or_init(|| Arc::downgrade(&shared));
         open::open(&shared).await?;
         Ok(Arc::new(Self { shared }))
+    }
+
+    /// Waits until this handle has taken in what the server has told it, and has left the lines that it was to leave;
+    /// answers whether there were any, for that tells others. For tests, which look only when nothing is on its way.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub async fn catch_up(&self) -> Result<bool> {
+        // The answer comes after all messages that were sent before it.
+        self.shared.call(&redis::cmd("PING")).await?;
+        let mut leaving = self.shared.leaving.subscribe();
+        let has_to_leave = *leaving.borrow_and_update() > 0;
+        let _ = leaving.wait_for(|lines| *lines == 0).await;
+        Ok(has_to_leave)
     }
 }
 

@@ -105,10 +105,12 @@ impl Drop for Place {
 /// Leaves the line of a queue, giving back a bell that was handed over and not taken. If the server is away, a beat
 /// rings for what is startable.
 pub(super) fn leave(store: &Arc<Shared>, Stray { number, worker, queue }: Stray) {
-    let leaving = store.clone();
+    let leaver = store.clone();
+    store.leaving.send_modify(|lines| *lines += 1);
     store.spawn(async move {
-        let args = leave_args(&leaving, number, worker);
-        let _ = leaving.run(&scripts::LEAVE, &queue, args).await;
+        let args = leave_args(&leaver, number, worker);
+        let _ = leaver.run(&scripts::LEAVE, &queue, args).await;
+        leaver.leaving.send_modify(|lines| *lines -= 1);
     });
 }
 

@@ -1,0 +1,361 @@
+//! Plays a history, lets everything settle, and then asks each sleeper whether it could have started something.
+
+use std::sync::Arc;
+
+use flexiq::JobId;
+use flexiq::internals::{
+    Beat, Claim, Claimed, Declared, Due, Enqueue, Finish, Hello, Lapse, Limits, NewJob, Outset, Payload,
+    ScheduledReason, Transition, Turn, Value, WorkerId,
+};
+use proptest::sample::Index;
+use proptest::test_runner::TestCaseError;
+
+use crate::stand::Stand;
+use crate::steps::{BEAT, History, How, LEASE, QUEUES, Step, TASKS, Trade, name, secs};
+use crate::worker::Worker;
+
+pub(crate) type Played<T = ()> = Result<T, TestCaseError>;
+
+/// So many workers at once.
+const MOST_WORKERS: usize = 4;
+
+/// What many histories cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) steps: u64,
+    pub(crate) wakes: u64,
+    /// Wake-ups whose claim got nothing.
+    pub(crate) vain: u64,
+    /// The most of them between two steps.
+    pub(crate) most_vain: u64,
+}
+
+impl std::ops::Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            steps: self.steps + other.steps,
+            wakes: self.wakes + other.wakes,
+            vain: self.vain + other.vain,
+            most_vain: self.most_vain.max(other.most_vain),
+        }
+    }
+}
+
+/// A history under way.
+struct Play {
+    stand: Stand,
+    workers: Vec<Worker>,
+    born: u8,
+    jobs: Vec<JobId>,
+    /// Counts verbs, so that they come from each handle in turn.
+    verbs: usize,
+    /// Steps since everything settled.
+    unsettled: u64,
+    tally: Tally,
+}
+
+pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
+    let mut play = Play {
+        stand,
+        workers: Vec::new(),
+        born: 0,
+        jobs: Vec::new(),
+        verbs: 0,
+        unsettled: 0,
+        tally: Tally::default(),
+    };
+    for trade in &history.workers {
+        play.begin(trade).await;
+    }
+    play.settle().await?;
+    for (step, arrives) in &history.steps {
+        play.tally.steps += 1;
+        play.unsettled += 1;
+        play.take(step).await?;
+        if *arrives {
+            play.stand.catch_up().await;
+        }
+    }
+    play.settle().await?;
+    play.ask_sleepers().await?;
+    Ok(play.tally)
+}
+
+impl Play {
+    async fn take(&mut self, step: &Step) -> Played {
+        match step {
+            Step::Enqueue { task, jobs, after, expires } => {
+                let jobs = (0..*jobs).map(|_| self.job(*task, Due::In(*after), *expires)).collect();
+                let batch = Enqueue { queue: name(QUEUES[TASKS[*task].1]), jobs, max_pending: None };
+                let store = self.handle();
+                store.enqueue(batch).await.expect("the batch is stored");
+            }
+            Step::End { worker, run, how, claims } => self.end(worker, run, *how, *claims).await,
+            Step::Claim { worker, tasks } => {
+                if let Some(worker) = self.pick(worker) {
+                    self.workers[worker].wait = None;
+                    for queue in 0..QUEUES.len() {
+                        if let Some(claim) = self.workers[worker].claim(queue, *tasks) {
+                            self.turn(worker, queue, Vec::new(), Some(claim)).await;
+                            self.workers[worker].woken.retain(|woken| *woken != queue);
+                        }
+                    }
+                }
+            }
+            Step::Cancel { job } => {
+                if let Some(job) = self.any_job(job) {
+                    self.handle().cancel(job).await.expect("the cancel is answered");
+                }
+            }
+            Step::Retry { job } => {
+                if let Some(job) = self.any_job(job) {
+                    self.handle().retry(job).await.expect("the retry is answered");
+                }
+            }
+            Step::Limit { scope, change } => {
+                let store = self.handle();
+                store.limit(scope.clone(), change.clone()).await.expect("the limit is set");
+            }
+            Step::Advance(time) => self.stand.hands.advance(*time),
+            Step::Pass { beats } => {
+                for _ in 0..*beats {
+                    self.show_life().await;
+                    self.stand.hands.advance(BEAT);
+                    self.settle().await?;
+                }
+            }
+            Step::GiveUp { worker } => {
+                if let Some(worker) = self.pick(worker) {
+                    self.workers[worker].wait = None;
+                }
+            }
+            Step::Look { worker } => {
+                if let Some(worker) = self.pick(worker) {
+                    self.workers[worker].look();
+                }
+            }
+            Step::Stop { worker } => {
+                if let Some(worker) = self.pick(worker) {
+                    let Worker { id, store, wait, .. } = self.workers.remove(worker);
+                    drop(wait);
+                    store.retire(id).await.expect("the worker retires");
+                }
+            }
+            Step::Begin(trade) => self.begin(trade).await,
+            Step::Settle => self.settle().await?,
+            Step::Beat { worker } => {
+                if let Some(worker) = self.pick(worker) {
+                    self.beat(worker).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A handle on the store, each in turn.
+    fn handle(&mut self) -> Arc<dyn flexiq::internals::Store> {
+        self.verbs += 1;
+        self.stand.handles[self.verbs % self.stand.handles.len()].clone()
+    }
+
+    fn pick(&self, worker: &Index) -> Option<usize> {
+        (!self.workers.is_empty()).then(|| worker.index(self.workers.len()))
+    }
+
+    fn any_job(&self, job: &Index) -> Option<JobId> {
+        (!self.jobs.is_empty()).then(|| self.jobs[job.index(self.jobs.len())])
+    }
+
+    fn job(&mut self, task: usize, due: Due, expires: Option<std::time::Duration>) -> NewJob {
+        let mut bytes = [0; 16];
+        bytes[15] = u8::try_from(self.jobs.len() % 256).expect("it is a byte");
+        bytes[14] = u8::try_from(self.jobs.len() / 256).expect("a history is short");
+        let id = JobId::from_bytes(bytes);
+        self.jobs.push(id);
+        NewJob {
+            id,
+            is_given: false,
+            task: name(TASKS[task].0),
+            partition: String::new(),
+            payload: Payload { codec: 0, bytes: b"{}".to_vec() },
+            priority: 0,
+            due,
+            expires,
+            outset: Outset::default(),
+        }
+    }
+
+    /// A worker begins, where there is room for one. It waits when everything settles.
+    async fn begin(&mut self, trade: &Trade) {
+        if self.workers.len() == MOST_WORKERS {
+            return;
+        }
+        self.born += 1;
+        let id = WorkerId::from_bytes([self.born; 16]);
+        let store = self.stand.handles[usize::from(self.born) % self.stand.handles.len()].clone();
+        self.workers.push(Worker::new(id, store, trade.clone()));
+        self.register(self.workers.len() - 1).await;
+    }
+
+    async fn register(&self, worker: usize) {
+        let Worker { id, store, trade, .. } = &self.workers[worker];
+        let declared = |(task, home): &(&str, usize)| Declared {
+            task: name(task),
+            queue: name(QUEUES[*home]),
+            json: "{}".into(),
+            limits: Limits { max_concurrent: trade.cap, ..Limits::default() },
+        };
+        let linked = TASKS.iter().zip(trade.links).filter(|(_, is_linked)| *is_linked);
+        let hello = Hello {
+            worker: *id,
+            label: "host:1".into(),
+            lease: LEASE,
+            queues: Vec::new(),
+            tasks: linked.map(|(task, _)| declared(task)).collect(),
+        };
+        store.register(hello).await.expect("the worker registers");
+    }
+
+    /// Every worker says that it lives, and rings for nothing by it.
+    async fn show_life(&self) {
+        for worker in 0..self.workers.len() {
+            self.register(worker).await;
+        }
+    }
+
+    async fn beat(&mut self, worker: usize) {
+        let Worker { id, store, runs, .. } = &self.workers[worker];
+        let leases = runs.iter().map(|run| (run.lease, Lapse::Loss)).collect();
+        let beat = Beat { worker: *id, lease: LEASE, every: BEAT, leases };
+        store.extend(beat).await.expect("the beat is answered");
+    }
+
+    async fn end(&mut self, worker: &Index, run: &Index, how: How, claims: bool) {
+        let busy: Vec<usize> =
+            (0..self.workers.len()).filter(|&worker| !self.workers[worker].runs.is_empty()).collect();
+        if busy.is_empty() {
+            return;
+        }
+        let worker = busy[worker.index(busy.len())];
+        // As a pump does: what it waits for changes, so it leaves before it asks.
+        self.workers[worker].wait = None;
+        let run = run.index(self.workers[worker].runs.len());
+        let run = self.workers[worker].runs.remove(run);
+        let queue = TASKS[run.task].1;
+        let finishes = vec![Finish { lease: run.lease, transition: transition(how) }];
+        let claim = if claims { self.workers[worker].claim(queue, [true; 3]) } else { None };
+        if claim.is_some() {
+            self.workers[worker].woken.retain(|woken| *woken != queue);
+        }
+        self.turn(worker, queue, finishes, claim).await;
+    }
+
+    /// Takes a turn; answers what was claimed and whether there is more.
+    async fn turn(
+        &mut self,
+        worker: usize,
+        queue: usize,
+        finishes: Vec<Finish>,
+        claim: Option<Claim>,
+    ) -> (Vec<Claimed>, bool) {
+        let worker = &mut self.workers[worker];
+        worker.turns += 1;
+        let turn =
+            Turn { worker: worker.id, queue: name(QUEUES[queue]), number: worker.turns, finishes, claim };
+        let answer = worker.store.turn(turn.into()).await.expect("the turn is answered");
+        for claimed in &answer.claimed {
+            worker.start(claimed);
+        }
+        (answer.claimed, answer.more)
+    }
+
+    /// Lets everything arrive and every woken worker claim, until all sleep or are full.
+    async fn settle(&mut self) -> Played {
+        let now = self.stand.clock.now();
+        for worker in &mut self.workers {
+            if worker.drop_lapsed(now) {
+                worker.wait = None;
+            }
+        }
+        let (mut wakes, mut vain) = (0, 0);
+        loop {
+            self.stand.catch_up().await;
+            let mut is_quiet = true;
+            for worker in &mut self.workers {
+                is_quiet &= !worker.look();
+            }
+            if !is_quiet {
+                continue;
+            }
+            let awake = |worker: &Worker| worker.wait.is_none() && !worker.hungry_for().is_empty();
+            let Some(worker) = self.workers.iter().position(awake) else { break };
+            if !self.workers[worker].woken.is_empty() {
+                wakes += 1;
+                vain += u64::from(!self.claim_what_rang(worker).await);
+            }
+            if wakes > 100 {
+                return Err(TestCaseError::fail("the workers wake each other for ever"));
+            }
+            if !self.workers[worker].hungry_for().is_empty() {
+                self.workers[worker].fall_asleep();
+            }
+        }
+        self.tally.wakes += wakes;
+        self.tally.vain += vain;
+        self.tally.most_vain = self.tally.most_vain.max(vain.saturating_sub(self.unsettled));
+        self.unsettled = 0;
+        Ok(())
+    }
+
+    /// Claims from the queues that a worker was woken for, while there is more; answers whether it got anything.
+    async fn claim_what_rang(&mut self, worker: usize) -> bool {
+        let mut has_claimed = false;
+        for queue in std::mem::take(&mut self.workers[worker].woken) {
+            while let Some(claim) = self.workers[worker].claim(queue, [true; 3]) {
+                let (claimed, more) = self.turn(worker, queue, Vec::new(), Some(claim)).await;
+                has_claimed |= !claimed.is_empty();
+                if !more {
+                    break;
+                }
+            }
+        }
+        has_claimed
+    }
+
+    /// A worker that sleeps has nothing to start.
+    async fn ask_sleepers(&mut self) -> Played {
+        for worker in 0..self.workers.len() {
+            if self.workers[worker].wait.is_none() {
+                continue;
+            }
+            for queue in self.workers[worker].hungry_for() {
+                let claim = self.workers[worker].claim(queue, [true; 3]);
+                let (claimed, _) = self.turn(worker, queue, Vec::new(), claim).await;
+                if let Some(job) = claimed.first() {
+                    return Err(TestCaseError::fail(format!(
+                        "worker {worker} slept, and could start {} of {} in {}, ready since {:?}, now {:?}",
+                        job.lease.job,
+                        job.task,
+                        QUEUES[queue],
+                        job.ready_at.since(flexiq_tests::START),
+                        self.stand.clock.now().since(flexiq_tests::START),
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn transition(how: How) -> Transition {
+    match how {
+        How::Succeeds => Transition::Succeed { value: Value::Unit, keep: secs(300) },
+        How::RetriesAfter(time) => {
+            Transition::Schedule { reason: ScheduledReason::Retry, due: Due::In(time), error: None }
+        }
+        How::IsReleased => Transition::Release,
+        How::Dies => Transition::Kill { reason: flexiq::DeadReason::Failures, error: None },
+    }
+}

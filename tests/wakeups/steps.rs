@@ -1,0 +1,114 @@
+//! What may happen in a history. Steps name jobs, runs and workers by index among those there are, so that any part of a
+//! history is a history, and a failing one shrinks well.
+
+use std::time::Duration;
+
+use flexiq::internals::{Change, Name, Scope};
+use proptest::sample::Index;
+
+pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
+/// The tasks, and the queue of each.
+pub(crate) const TASKS: [(&str, usize); 3] = [("send", 0), ("digest", 0), ("resize", 1)];
+
+pub(crate) const LEASE: Duration = secs(10);
+pub(crate) const BEAT: Duration = secs(3);
+
+pub(crate) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) const fn millis(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new("test", text).expect("histories use valid names")
+}
+
+/// What happens, one step after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    /// The workers that sleep when it begins.
+    pub(crate) workers: Vec<Trade>,
+    /// Each with whether what it tells has arrived before the next.
+    pub(crate) steps: Vec<(Step, bool)>,
+}
+
+/// What a worker can do.
+#[derive(Clone, Debug)]
+pub(crate) struct Trade {
+    /// The tasks that it links.
+    pub(crate) links: [bool; 3],
+    pub(crate) slots: u32,
+    /// Jobs of one task that it runs at once.
+    pub(crate) of_one_task: u32,
+    /// The cap that it declares for the tasks that it links.
+    pub(crate) cap: Option<u32>,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Enqueue {
+        task: usize,
+        jobs: usize,
+        after: Duration,
+        expires: Option<Duration>,
+    },
+    /// A run ends. Its worker's turn may claim, too.
+    End {
+        worker: Index,
+        run: Index,
+        how: How,
+        claims: bool,
+    },
+    /// A worker claims of its own accord, and only of some of its tasks.
+    Claim {
+        worker: Index,
+        tasks: [bool; 3],
+    },
+    Cancel {
+        job: Index,
+    },
+    Retry {
+        job: Index,
+    },
+    Limit {
+        scope: Scope,
+        change: Change,
+    },
+    Advance(Duration),
+    /// Time passes with a sign of life every three seconds.
+    Pass {
+        beats: u32,
+    },
+    /// A worker gives up its wait, whatever was handed to it, and waits anew when everything has settled.
+    GiveUp {
+        worker: Index,
+    },
+    /// A worker takes in what it was told, or goes on with entering a line, and does nothing yet.
+    Look {
+        worker: Index,
+    },
+    /// A worker stops, with a bell in its hand or not; its leases lapse.
+    Stop {
+        worker: Index,
+    },
+    /// A worker begins.
+    Begin(Trade),
+    /// All that is on its way arrives, and every woken worker claims, until all sleep.
+    Settle,
+    /// A worker renews its leases, with all that a beat does for the others.
+    Beat {
+        worker: Index,
+    },
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How {
+    Succeeds,
+    RetriesAfter(Duration),
+    IsReleased,
+    Dies,
+}
