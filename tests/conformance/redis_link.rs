@@ -102,6 +102,20 @@ async fn the_time_is_kept_by_another_handle_when_the_first_leaves() {
 }
 
 #[tokio::test]
+async fn a_moment_that_is_called_off_hides_none_that_comes_after_it() {
+    let bench = Bench::redis().await;
+    let first = bench.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;
+    bench.enqueue(NewJob { due: Due::In(secs(2)), ..job("send") }).await;
+    let (_, mut wait) = asleep(&bench, &["send"]).await;
+    bench.store.cancel(first).await.expect("answers");
+    // The old moment comes at once with the news of the new one.
+    bench.hands.advance(secs(1));
+    assert!(bench.is_pending(&mut wait).await);
+    bench.hands.advance(secs(1));
+    assert_eq!(woken(wait).await, ["q"]);
+}
+
+#[tokio::test]
 async fn a_job_that_becomes_due_in_the_servers_time_wakes_a_sleeper_then() {
     let server = Server::start();
     let bench = Bench::on(open(&server).await).await;

@@ -68,7 +68,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Waits until one of the queues may have something that this worker can start, and answers which.
     ///
     /// A bell that was rung before the wait began counts, and a wait takes one of them: what its claim leaves no room for
-    /// must wake another worker. Dropping the wait loses no bell.
+    /// must wake another worker. Dropping the wait loses no bell. A worker waits once at a time in a queue, and not for what
+    /// it was woken for before it has claimed.
     fn wait(&self, wait: Wait) -> Step<'_, Wake>;
 
     /// Waits until this worker should look at its leases at once: one of its jobs was cancelled, and no beat has told it.

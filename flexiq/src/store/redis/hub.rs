@@ -77,7 +77,7 @@ pub(super) enum Next {
     Sleep(Option<(Name, Alarm)>),
 }
 
-/// A bell that was handed to a wait which is not there any more.
+/// A bell or a moment that was told to a wait which is not there any more.
 pub(super) struct Stray {
     pub(super) number: u64,
     pub(super) worker: WorkerId,
@@ -89,7 +89,7 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a message; answers a bell that nobody takes.
+    /// Takes in a message; answers what was told to nobody.
     pub(super) fn told(&self, push: &PushInfo, clock: &Clock) -> Option<Stray> {
         match (&push.kind, push.data.as_slice()) {
             (PushKind::Disconnection, _) => {
@@ -123,13 +123,17 @@ impl Hub {
                 wait.notify.notify_one();
             }
             b'm' => {
-                let (number, now, moment) = (message.number(6)?, message.moment()?, message.moment()?);
+                let (number, worker) = (message.number(6)?, WorkerId::from_bytes(message.id()?));
+                let (now, moment) = (message.moment()?, message.moment()?);
                 let queue = queue(message)?;
-                if let Some(wait) = self.lock().waits.get_mut(&number) {
-                    let elapsed = clock.elapsed().saturating_add(moment.since(now));
-                    wait.alarms.insert(queue, Alarm { moment, elapsed });
-                    wait.notify.notify_one();
-                }
+                let mut state = self.lock();
+                // Its leaving may have been lost: as long as it stands first, nobody else is told the time.
+                let Some(wait) = state.waits.get_mut(&number) else {
+                    return Some(Stray { number, worker, queue });
+                };
+                let elapsed = clock.elapsed().saturating_add(moment.since(now));
+                wait.alarms.insert(queue, Alarm { moment, elapsed });
+                wait.notify.notify_one();
             }
             b'e' => {
                 let job = JobId::from_bytes(message.id()?);

@@ -105,9 +105,10 @@ local function tell_keeper()
   while #all_waiters() > 0 do
     if redis.call('HEXISTS', meta, 'alarm_taken') == 1 then return end
     local waiter = waiting_list[1]
-    local told = string.sub(waiter, 1, 6) .. struct.pack('>I6I6', now, next_moment())
+    local moment = next_moment()
+    local told = string.sub(waiter, 1, 6) .. string.sub(waiter, 23, 38) .. struct.pack('>I6I6', now, moment)
     -- Each handle numbers its own waits, so that the number alone may be another's.
-    local mark = string.sub(waiter, 1, 22) .. string.sub(told, 13)
+    local mark = string.sub(waiter, 1, 22) .. struct.pack('>I6', moment)
     if redis.call('HGET', meta, 'keeper') == mark then return end
     if tell(string.sub(waiter, 7, 22), 'm', told) then
       redis.call('HSET', meta, 'keeper', mark)
@@ -126,6 +127,15 @@ local function give_back(worker)
       ring(task)
     end
   end
+end
+
+-- A worker has nothing in hand: it stands in no line, and what it took and has not answered by a claim goes back.
+local function empty_hands(worker)
+  for index = #all_waiters(), 1, -1 do
+    if string.sub(waiting_list[index], 23, 38) == worker then forget_waiter(index) end
+  end
+  give_back(worker)
+  if redis.call('HGET', meta, 'alarm_taken') == worker then redis.call('HDEL', meta, 'alarm_taken') end
 end
 
 -- Tells those who wait for the end of a job that has now ended.
