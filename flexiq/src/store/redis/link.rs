@@ -3,7 +3,7 @@
 //! It lives on a thread of its own, so that a task which never yields stops no heartbeat, and no runtime of a caller takes
 //! it along when it ends. The server's messages come over it, too.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -27,18 +27,25 @@ pub(super) type Told = Arc<dyn Fn(PushInfo) + Send + Sync>;
 
 /// The connection to the server.
 pub(super) struct Link {
-    client: Client,
+    door: Arc<Door>,
     pub(super) place: String,
+    timeout: Duration,
+    runtime: Handle,
+    /// The thread ends when this is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+/// Where the connection is made. Only the link's own thread waits here: a caller may stop polling at any time, and must
+/// not keep the others out.
+struct Door {
+    client: Client,
     timeout: Duration,
     /// The channels that messages come over.
     channels: Vec<Vec<u8>>,
     told: Told,
     open: Mutex<Option<(u64, MultiplexedConnection)>>,
-    /// One caller makes the connection, the others wait for it.
+    /// One makes the connection, the others wait for it.
     opening: tokio::sync::Mutex<()>,
-    runtime: Handle,
-    /// The thread ends when this is dropped.
-    _stop: oneshot::Sender<()>,
 }
 
 impl Link {
@@ -68,17 +75,15 @@ impl Link {
             .and_then(Client::open)
             .map_err(|error| explain(error, &place, Effect::None))?;
         let (runtime, stop) = start_thread(&place)?;
-        Ok(Self {
+        let door = Arc::new(Door {
             client,
-            place,
             timeout: options.timeout,
             channels,
             told,
             open: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
-            runtime,
-            _stop: stop,
-        })
+        });
+        Ok(Self { door, place, timeout: options.timeout, runtime, _stop: stop })
     }
 
     /// Runs a script.
@@ -106,12 +111,14 @@ impl Link {
     async fn send(&self, command: &Cmd) -> std::result::Result<Value, Sent> {
         let sending = async {
             for sends in 1.. {
-                let (number, mut connection) = self.connection().await.map_err(Sent::NotYet)?;
+                // What was sent before may have been carried out, though nobody can be reached now.
+                let unsent = if sends == 1 { Sent::NotYet } else { Sent::Lost };
+                let (number, mut connection) = self.connection().await.map_err(unsent)?;
                 match connection.send_packed_command(command).await {
                     Ok(Value::ServerError(error)) => return Err(Sent::Refused(error.into())),
                     Ok(answer) => return Ok(answer),
                     Err(error) if error.is_io_error() || error.is_connection_dropped() => {
-                        self.forget(number);
+                        self.door.forget(number);
                         if sends == MOST_SENDS {
                             return Err(Sent::Lost(error));
                         }
@@ -137,7 +144,18 @@ impl Link {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(u64, MultiplexedConnection)>> {
+    async fn connection(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+        if let Some(open) = &*self.door.lock() {
+            return Ok(open.clone());
+        }
+        let door = self.door.clone();
+        let connecting = self.runtime.spawn(async move { door.connection().await });
+        connecting.await.unwrap_or_else(|_| Err((redis::ErrorKind::Io, "the store is closed").into()))
+    }
+}
+
+impl Door {
+    fn lock(&self) -> MutexGuard<'_, Option<(u64, MultiplexedConnection)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,37 +167,30 @@ impl Link {
         }
     }
 
+    /// The connection that is open, or a new one.
     async fn connection(&self) -> RedisResult<(u64, MultiplexedConnection)> {
-        if let Some(open) = &*self.lock() {
-            return Ok(open.clone());
-        }
         let _alone = self.opening.lock().await;
         if let Some(open) = &*self.lock() {
             return Ok(open.clone());
         }
-        let connection = self.connect().await?;
-        let open = (fastrand::u64(..), connection);
+        let open = (fastrand::u64(..), self.connect().await?);
         *self.lock() = Some(open.clone());
         Ok(open)
     }
 
     /// Connects, and listens for messages before anything else is sent.
     async fn connect(&self) -> RedisResult<MultiplexedConnection> {
-        let (client, channels, told) = (self.client.clone(), self.channels.clone(), self.told.clone());
-        let timeout = self.timeout;
-        let connecting = self.runtime.spawn(async move {
-            let config = AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(timeout))
-                .set_response_timeout(None)
-                .set_push_sender(move |push: PushInfo| {
-                    told(push);
-                    Ok::<(), redis::aio::SendError>(())
-                });
-            let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
-            connection.subscribe(channels).await?;
-            Ok(connection)
-        });
-        connecting.await.unwrap_or_else(|_| Err((redis::ErrorKind::Io, "the store is closed").into()))
+        let told = self.told.clone();
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.timeout))
+            .set_response_timeout(None)
+            .set_push_sender(move |push: PushInfo| {
+                told(push);
+                Ok::<(), redis::aio::SendError>(())
+            });
+        let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        connection.subscribe(self.channels.clone()).await?;
+        Ok(connection)
     }
 }
 
