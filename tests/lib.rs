@@ -6,6 +6,8 @@ pub mod ledger;
 #[path = "model/store/mod.rs"]
 mod model;
 #[cfg(feature = "redis")]
+pub mod proxy;
+#[cfg(feature = "redis")]
 pub mod redis_server;
 mod spy;
 

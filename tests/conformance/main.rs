@@ -21,6 +21,8 @@ mod rates;
 mod read;
 mod reap;
 #[cfg(feature = "redis")]
+mod redis_cuts;
+#[cfg(feature = "redis")]
 mod redis_link;
 #[cfg(feature = "redis")]
 mod redis_rates;
