@@ -1,4 +1,6 @@
-//! How often what happens. Times are mostly whole seconds, so that moments often fall together.
+//! How often what happens: strategies for steps, weighted by theme.
+//!
+//! Times are mostly whole seconds, so that moments often fall together.
 
 use std::time::Duration;
 
@@ -7,24 +9,37 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::strategy::Union;
 
 use crate::steps::{History, How, QUEUES, Step, TASKS, Trade, millis, name, secs};
 
-/// Whether workers beat, which rings for whatever a bell has missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beats {
-    Never,
-    Sometimes,
+/// Steps of a history at most.
+const MOST_STEPS: usize = 30;
+
+/// How often each kind of step happens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Theme {
+    pub(crate) enqueue: u32,
+    /// Of ten jobs, so many are due later.
+    pub(crate) delayed: u32,
+    pub(crate) end: u32,
+    pub(crate) hand: u32,
+    pub(crate) limit: u32,
+    pub(crate) time: u32,
+    /// Workers give up, look too early, stop, begin, or claim only a part.
+    pub(crate) odd: u32,
+    pub(crate) settle: u32,
+    /// A beat rings for whatever a bell has missed.
+    pub(crate) beat: u32,
 }
 
-pub(crate) fn history(beats: Beats) -> impl Strategy<Value = History> {
-    (vec(trade(), 1..=4), vec((step(beats), prop::bool::weighted(0.7)), 1..=40))
+pub(crate) fn history(theme: Theme) -> impl Strategy<Value = History> {
+    (vec(trade(), 1..=4), vec((step(theme), prop::bool::weighted(0.7)), 1..=MOST_STEPS))
         .prop_map(|(workers, steps)| History { workers, steps })
 }
 
 fn trade() -> impl Strategy<Value = Trade> {
     let links = select(vec![
-        [true, true, true],
         [true, true, true],
         [true, true, false],
         [true, false, false],
@@ -32,38 +47,30 @@ fn trade() -> impl Strategy<Value = Trade> {
         [false, true, false],
         [false, false, true],
     ]);
-    (links, 1..=3_u32, select(vec![1, 9, 9]), option::weighted(0.15, 1..=2_u32))
+    (links, 1..=4_u32, select(vec![1, 9, 9]), option::weighted(0.15, 1..=2_u32))
         .prop_map(|(links, slots, of_one_task, cap)| Trade { links, slots, of_one_task, cap })
 }
 
-fn step(beats: Beats) -> impl Strategy<Value = Step> {
-    let worker = any::<Index>;
-    let without = prop_oneof![
-        14 => enqueue(),
-        14 => end(),
-        2 => (worker(), any::<[bool; 3]>()).prop_map(|(worker, tasks)| Step::Claim { worker, tasks }),
-        2 => any::<Index>().prop_map(|job| Step::Cancel { job }),
-        1 => any::<Index>().prop_map(|job| Step::Retry { job }),
-        7 => (scope(), change()).prop_map(|(scope, change)| Step::Limit { scope, change }),
-        6 => select(vec![1, 500, 999, 1_000, 1_000, 2_000, 5_000]).prop_map(|ms| Step::Advance(millis(ms))),
-        2 => (1..=4_u32).prop_map(|beats| Step::Pass { beats }),
-        4 => worker().prop_map(|worker| Step::GiveUp { worker }),
-        5 => worker().prop_map(|worker| Step::Look { worker }),
-        2 => worker().prop_map(|worker| Step::Stop { worker }),
-        2 => trade().prop_map(Step::Begin),
-        8 => Just(Step::Settle),
+fn step(theme: Theme) -> impl Strategy<Value = Step> {
+    let beat = any::<Index>().prop_map(|worker| Step::Beat { worker });
+    let of_kind = [
+        (theme.enqueue, enqueue(theme.delayed).boxed()),
+        (theme.end, end().boxed()),
+        (theme.hand, hand().boxed()),
+        (theme.limit, limit().boxed()),
+        (theme.time, time().boxed()),
+        (theme.odd, odd().boxed()),
+        (theme.settle, Just(Step::Settle).boxed()),
+        (theme.beat, beat.boxed()),
     ];
-    let beat = worker().prop_map(|worker| Step::Beat { worker });
-    match beats {
-        Beats::Never => without.boxed(),
-        Beats::Sometimes => prop_oneof![35 => without, 1 => beat].boxed(),
-    }
+    Union::new_weighted(of_kind.into_iter().filter(|(weight, _)| *weight > 0).collect())
 }
 
-fn enqueue() -> impl Strategy<Value = Step> {
-    let after = prop_oneof![3 => Just(Duration::ZERO), 2 => select(vec![secs(1), secs(1), secs(2), secs(5)])];
+fn enqueue(delayed: u32) -> impl Strategy<Value = Step> {
+    let later = select(vec![secs(1), secs(1), secs(2), secs(5)]);
+    let after = prop_oneof![10 - delayed => Just(Duration::ZERO), delayed => later];
     let expires = option::weighted(0.15, select(vec![secs(1), secs(2), secs(5)]));
-    (select(vec![0, 0, 1, 2]), prop_oneof![3 => Just(1_usize), 2 => 2..=4_usize], after, expires)
+    (select(vec![0, 0, 1, 1, 2]), prop_oneof![3 => Just(1_usize), 2 => 2..=4_usize], after, expires)
         .prop_map(|(task, jobs, after, expires)| Step::Enqueue { task, jobs, after, expires })
 }
 
@@ -74,17 +81,30 @@ fn end() -> impl Strategy<Value = Step> {
         1 => Just(How::IsReleased),
         1 => Just(How::Dies),
     ];
-    (any::<Index>(), any::<Index>(), how, any::<bool>()).prop_map(|(worker, run, how, claims)| Step::End {
-        worker,
-        run,
-        how,
-        claims,
-    })
+    prop_oneof![
+        1 => (any::<Index>(), any::<Index>(), how, any::<bool>())
+            .prop_map(|(worker, run, how, claims)| Step::End { worker, run, how, claims }),
+        2 => any::<bool>().prop_map(|claims| Step::EndAll { claims }),
+    ]
+}
+
+fn hand() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        any::<Index>().prop_map(|job| Step::Cancel { job }),
+        any::<Index>().prop_map(|job| Step::Retry { job }),
+    ]
+}
+
+fn limit() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (scope(), change()).prop_map(|(scope, change)| Step::Limit { scope, change }),
+        2 => scope().prop_map(|scope| Step::Clear { scope }),
+    ]
 }
 
 fn scope() -> impl Strategy<Value = Scope> {
-    let task = select(TASKS.to_vec()).prop_map(|(task, _)| Scope::Task(name(task)));
-    let queue = select(QUEUES.to_vec()).prop_map(|queue| Scope::Queue(name(queue)));
+    let task = select(vec![0, 0, 1, 1, 2]).prop_map(|task| Scope::Task(name(TASKS[task].0)));
+    let queue = select(vec![0, 0, 1]).prop_map(|queue| Scope::Queue(name(QUEUES[queue])));
     prop_oneof![task, queue]
 }
 
@@ -92,8 +112,26 @@ fn change() -> impl Strategy<Value = Change> {
     let rate = (1..=2_u32, select(vec![secs(1), secs(2), secs(5)]), prop::bool::weighted(0.3))
         .prop_map(|(starts, period, spread)| Rate { starts, period, spread });
     prop_oneof![
-        3 => option::weighted(0.6, 1..=2_u32).prop_map(Change::MaxConcurrent),
-        3 => option::weighted(0.6, vec(rate, 1..=2)).prop_map(Change::Rates),
-        3 => prop::bool::weighted(0.4).prop_map(Change::Paused),
+        3 => option::weighted(0.7, 1..=2_u32).prop_map(Change::MaxConcurrent),
+        3 => option::weighted(0.8, vec(rate, 1..=2)).prop_map(Change::Rates),
+        2 => prop::bool::weighted(0.5).prop_map(Change::Paused),
+    ]
+}
+
+fn time() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => select(vec![1, 500, 999, 1_000, 1_000, 2_000, 5_000]).prop_map(|ms| Step::Advance(millis(ms))),
+        1 => (1..=4_u32).prop_map(|beats| Step::Pass { beats }),
+    ]
+}
+
+fn odd() -> impl Strategy<Value = Step> {
+    let worker = any::<Index>;
+    prop_oneof![
+        4 => worker().prop_map(|worker| Step::Look { worker }),
+        2 => worker().prop_map(|worker| Step::GiveUp { worker }),
+        2 => worker().prop_map(|worker| Step::Stop { worker }),
+        2 => trade().prop_map(Step::Begin),
+        2 => (worker(), any::<[bool; 3]>()).prop_map(|(worker, tasks)| Step::Claim { worker, tasks }),
     ]
 }

@@ -1,61 +1,73 @@
-//! The histories, for each store.
+//! The histories, by what happens most in them, for each store.
 
 use std::cell::Cell;
 use std::time::Instant;
 
 use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 
-use crate::chances::{Beats, history};
+use crate::chances::{Theme, history};
 use crate::play::{Tally, play};
 use crate::stand::Stand;
 
-/// Plays random histories on a store, a test for each line.
+/// A bit of everything, and nothing that mends what a bell has missed.
+const ANY: Theme =
+    Theme { enqueue: 6, delayed: 3, end: 5, hand: 1, limit: 2, time: 3, odd: 4, settle: 4, beat: 0 };
+
+/// So many histories of each theme to soak: 10,000 for a store.
+const SOAK: u32 = 2_500;
+
+/// Plays random histories of each theme on a store, so many of each.
 macro_rules! histories {
-    ($($store:ident: $without_beats:expr, $with_beats:expr;)*) => {$(
+    ($($store:ident: $cases:expr;)*) => {$(
         mod $store {
             use super::*;
 
-            #[test]
-            fn no_worker_sleeps_through_a_job_that_it_could_start() {
-                let file = concat!("wakeups/regressions/", stringify!($store), ".txt");
-                play_all(file, Stand::$store, Beats::Never, $without_beats);
-            }
-
-            #[test]
-            fn no_worker_sleeps_through_a_job_where_others_beat() {
-                let file = concat!("wakeups/regressions/", stringify!($store), "_with_beats.txt");
-                play_all(file, Stand::$store, Beats::Sometimes, $with_beats);
-            }
+            of_theme! { $store, $cases, a_gate_that_opens_wakes_who_waits_behind_it:
+                Theme { limit: 5, delayed: 1, odd: 2, ..ANY } }
+            of_theme! { $store, $cases, a_moment_that_comes_wakes_who_waits_for_it:
+                Theme { time: 6, delayed: 6, odd: 3, ..ANY } }
+            of_theme! { $store, $cases, a_bell_is_not_lost_with_whoever_leaves_it: Theme { odd: 10, ..ANY } }
+            of_theme! { $store, $cases, a_beat_between_the_others_loses_no_wake_up: Theme { beat: 1, ..ANY } }
         }
     )*};
 }
 
+macro_rules! of_theme {
+    ($store:ident, $cases:expr, $test:ident: $theme:expr) => {
+        #[test]
+        fn $test() {
+            let file = concat!("wakeups/regressions/", stringify!($store), "_", stringify!($test), ".txt");
+            play_all(file, Stand::$store, $theme, $cases);
+        }
+    };
+}
+
 histories! {
-    sqlite: 300, 100;
-    sqlite_file: 60, 40;
+    sqlite: 100;
+    sqlite_file: 15;
 }
 #[cfg(feature = "redis")]
 histories! {
-    redis: 300, 100;
+    redis: 100;
 }
 
-/// Plays so many histories. What fails is kept in the file, and played first from then on.
+/// Plays histories of a theme. What fails is kept in the file, and played first from then on.
 fn play_all<Opening: Future<Output = Stand>>(
     file: &'static str,
     stand: fn() -> Opening,
-    beats: Beats,
+    theme: Theme,
     cases: u32,
 ) {
+    let cases = if std::env::var_os("FLEXIQ_SOAK").is_some() { SOAK } else { cases };
     let config = Config {
-        cases: if std::env::var_os("FLEXIQ_SOAK").is_some() { 10_000 } else { cases },
+        cases,
         max_shrink_iters: 4_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(file))),
         ..Config::default()
     };
-    let cases = config.cases;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let (tally, begun) = (Cell::new(Tally::default()), Instant::now());
-    let played = TestRunner::new(config).run(&history(beats), |history| {
+    let played = TestRunner::new(config).run(&history(theme), |history| {
         let of_one = runtime.block_on(async { play(stand().await, &history).await })?;
         tally.set(tally.get() + of_one);
         Ok(())
@@ -63,5 +75,8 @@ fn play_all<Opening: Future<Output = Stand>>(
     if let Err(failure) = played {
         panic!("{failure}");
     }
-    println!("{cases} histories in {:?}: {:?}", begun.elapsed(), tally.get());
+    let tally = tally.get();
+    println!("{cases} histories in {:?}: {tally:?}", begun.elapsed());
+    // A bell wakes one worker, and mostly one that can use it.
+    assert!(tally.wakes < 100 || tally.vain * 3 < tally.wakes, "a herd: {tally:?}");
 }

@@ -2,22 +2,28 @@
 
 use std::sync::Arc;
 
-use flexiq::JobId;
 use flexiq::internals::{
-    Beat, Claim, Claimed, Declared, Due, Enqueue, Finish, Hello, Lapse, Limits, NewJob, Outset, Payload,
-    ScheduledReason, Transition, Turn, Value, WorkerId,
+    Beat, Change, Claim, Claimed, Declared, Due, Enqueue, Filter, Finish, Hello, Lapse, Limits, NewJob,
+    Outset, Payload, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
 };
+use flexiq::{JobId, State};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 
 use crate::stand::Stand;
 use crate::steps::{BEAT, History, How, LEASE, QUEUES, Step, TASKS, Trade, name, secs};
-use crate::worker::Worker;
+use crate::worker::{Run, Worker};
 
 pub(crate) type Played<T = ()> = Result<T, TestCaseError>;
 
 /// So many workers at once.
 const MOST_WORKERS: usize = 4;
+
+/// Until all sleep, so many wake up at most,
+const MOST_WAKES: u64 = 100;
+/// and so many of them in vain, beside one for each step since all slept before. A keeper that does not link what has
+/// become due is woken in vain.
+const MOST_VAIN: u64 = 3;
 
 /// What many histories cost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,8 +32,6 @@ pub(crate) struct Tally {
     pub(crate) wakes: u64,
     /// Wake-ups whose claim got nothing.
     pub(crate) vain: u64,
-    /// The most of them between two steps.
-    pub(crate) most_vain: u64,
 }
 
 impl std::ops::Add for Tally {
@@ -38,7 +42,6 @@ impl std::ops::Add for Tally {
             steps: self.steps + other.steps,
             wakes: self.wakes + other.wakes,
             vain: self.vain + other.vain,
-            most_vain: self.most_vain.max(other.most_vain),
         }
     }
 }
@@ -93,8 +96,13 @@ impl Play {
                 store.enqueue(batch).await.expect("the batch is stored");
             }
             Step::End { worker, run, how, claims } => self.end(worker, run, *how, *claims).await,
+            Step::EndAll { claims } => {
+                for worker in 0..self.workers.len() {
+                    self.end_all(worker, *claims).await;
+                }
+            }
             Step::Claim { worker, tasks } => {
-                if let Some(worker) = self.pick(worker) {
+                if let Some(worker) = self.pick_woken(worker) {
                     self.workers[worker].wait = None;
                     for queue in 0..QUEUES.len() {
                         if let Some(claim) = self.workers[worker].claim(queue, *tasks) {
@@ -118,6 +126,12 @@ impl Play {
                 let store = self.handle();
                 store.limit(scope.clone(), change.clone()).await.expect("the limit is set");
             }
+            Step::Clear { scope } => {
+                for change in [Change::MaxConcurrent(None), Change::Rates(None), Change::Paused(false)] {
+                    let store = self.handle();
+                    store.limit(scope.clone(), change).await.expect("the limit is taken back");
+                }
+            }
             Step::Advance(time) => self.stand.hands.advance(*time),
             Step::Pass { beats } => {
                 for _ in 0..*beats {
@@ -137,7 +151,7 @@ impl Play {
                 }
             }
             Step::Stop { worker } => {
-                if let Some(worker) = self.pick(worker) {
+                if let Some(worker) = self.pick_woken(worker) {
                     let Worker { id, store, wait, .. } = self.workers.remove(worker);
                     drop(wait);
                     store.retire(id).await.expect("the worker retires");
@@ -162,6 +176,13 @@ impl Play {
 
     fn pick(&self, worker: &Index) -> Option<usize> {
         (!self.workers.is_empty()).then(|| worker.index(self.workers.len()))
+    }
+
+    /// A worker that was woken and has not claimed, if there is any.
+    fn pick_woken(&self, worker: &Index) -> Option<usize> {
+        let woken = |worker: &usize| !self.workers[*worker].woken.is_empty();
+        let woken: Vec<usize> = (0..self.workers.len()).filter(woken).collect();
+        if woken.is_empty() { self.pick(worker) } else { Some(woken[worker.index(woken.len())]) }
     }
 
     fn any_job(&self, job: &Index) -> Option<JobId> {
@@ -239,12 +260,27 @@ impl Play {
             return;
         }
         let worker = busy[worker.index(busy.len())];
-        // As a pump does: what it waits for changes, so it leaves before it asks.
-        self.workers[worker].wait = None;
         let run = run.index(self.workers[worker].runs.len());
         let run = self.workers[worker].runs.remove(run);
-        let queue = TASKS[run.task].1;
         let finishes = vec![Finish { lease: run.lease, transition: transition(how) }];
+        self.tell_ends(worker, TASKS[run.task].1, finishes, claims).await;
+    }
+
+    async fn end_all(&mut self, worker: usize, claims: bool) {
+        for queue in 0..QUEUES.len() {
+            let runs = &mut self.workers[worker].runs;
+            let ended: Vec<Run> = runs.extract_if(.., |run| TASKS[run.task].1 == queue).collect();
+            let finish = |run: Run| Finish { lease: run.lease, transition: transition(How::Succeeds) };
+            if !ended.is_empty() {
+                let finishes = ended.into_iter().map(finish).collect();
+                self.tell_ends(worker, queue, finishes, claims).await;
+            }
+        }
+    }
+
+    async fn tell_ends(&mut self, worker: usize, queue: usize, finishes: Vec<Finish>, claims: bool) {
+        // As a pump does: what it waits for changes, so it leaves before it asks.
+        self.workers[worker].wait = None;
         let claim = if claims { self.workers[worker].claim(queue, [true; 3]) } else { None };
         if claim.is_some() {
             self.workers[worker].woken.retain(|woken| *woken != queue);
@@ -295,8 +331,11 @@ impl Play {
                 wakes += 1;
                 vain += u64::from(!self.claim_what_rang(worker).await);
             }
-            if wakes > 100 {
+            if wakes > MOST_WAKES {
                 return Err(TestCaseError::fail("the workers wake each other for ever"));
+            }
+            if vain > self.unsettled + MOST_VAIN {
+                return Err(TestCaseError::fail(format!("{vain} were woken for nothing")));
             }
             if !self.workers[worker].hungry_for().is_empty() {
                 self.workers[worker].fall_asleep();
@@ -304,9 +343,8 @@ impl Play {
         }
         self.tally.wakes += wakes;
         self.tally.vain += vain;
-        self.tally.most_vain = self.tally.most_vain.max(vain.saturating_sub(self.unsettled));
         self.unsettled = 0;
-        Ok(())
+        self.look_at_sleepers().await
     }
 
     /// Claims from the queues that a worker was woken for, while there is more; answers whether it got anything.
@@ -322,6 +360,49 @@ impl Play {
             }
         }
         has_claimed
+    }
+
+    /// Whoever sleeps has nothing to start, as far as it can be seen without asking: rates are not looked at.
+    async fn look_at_sleepers(&self) -> Played {
+        let store = &self.stand.handles[0];
+        let counts = store.counts().await.expect("the store answers");
+        let limits = store.limits().await.expect("the store answers");
+        let now = self.stand.clock.now();
+        for state in [State::Ready, State::Scheduled(ScheduledReason::Delay)] {
+            let filter = Filter { state: Some(state), limit: 1_000, ..Filter::default() };
+            for job in store.list(filter).await.expect("the store answers") {
+                let is_due = matches!(job.state, State::Scheduled(_)) && Timestamp::from(job.due_at) <= now;
+                let has_expired = job.expires_at.is_some_and(|moment| Timestamp::from(moment) <= now);
+                let keeps_time = |worker: &Worker| worker.waits_in(&job.queue);
+                if (is_due || has_expired) && self.workers.iter().any(keeps_time) {
+                    return Err(TestCaseError::fail(format!(
+                        "nobody keeps the time of {}: {job:?}",
+                        job.queue
+                    )));
+                }
+            }
+        }
+        let is_open = |scope: Scope, running: u64| {
+            limits.iter().filter(|standing| standing.scope == scope).all(|standing| {
+                let limits = standing.limits();
+                let is_full = limits.max_concurrent.is_some_and(|cap| running >= u64::from(cap));
+                !standing.is_paused && !is_full && limits.rates.is_empty()
+            })
+        };
+        for of in counts.tasks.iter().filter(|of| of.ready > 0) {
+            let alike = counts.tasks.iter().filter(|other| other.queue == of.queue);
+            let in_queue = alike.map(|other| other.running).sum();
+            if !is_open(Scope::Task(name(&of.task)), of.running)
+                || !is_open(Scope::Queue(name(&of.queue)), in_queue)
+            {
+                continue;
+            }
+            let task = TASKS.iter().position(|(task, _)| *task == of.task).expect("a task of this world");
+            if let Some(worker) = self.workers.iter().position(|worker| worker.sleeps_for(task)) {
+                return Err(TestCaseError::fail(format!("worker {worker} sleeps, and {of:?}")));
+            }
+        }
+        Ok(())
     }
 
     /// A worker that sleeps has nothing to start.

@@ -62,7 +62,11 @@ pub(crate) enum Step {
         how: How,
         claims: bool,
     },
-    /// A worker claims of its own accord, and only of some of its tasks.
+    /// All runs end well, each worker's in one turn of each queue, which may claim, too.
+    EndAll {
+        claims: bool,
+    },
+    /// A worker claims, and only of some of its tasks: one that was woken, if there is any.
     Claim {
         worker: Index,
         tasks: [bool; 3],
@@ -77,6 +81,10 @@ pub(crate) enum Step {
         scope: Scope,
         change: Change,
     },
+    /// All that was set for a task or queue is taken back.
+    Clear {
+        scope: Scope,
+    },
     Advance(Duration),
     /// Time passes with a sign of life every three seconds.
     Pass {
@@ -90,7 +98,7 @@ pub(crate) enum Step {
     Look {
         worker: Index,
     },
-    /// A worker stops, with a bell in its hand or not; its leases lapse.
+    /// A worker stops, and its leases lapse: one that was woken and has not claimed, if there is any.
     Stop {
         worker: Index,
     },

@@ -67,6 +67,16 @@ impl Worker {
         (0..TASKS.len()).filter(|&task| TASKS[task].1 == queue && self.room(task) > 0).collect()
     }
 
+    /// Whether it waits, and has room for this task.
+    pub(crate) fn sleeps_for(&self, task: usize) -> bool {
+        self.wait.is_some() && self.room(task) > 0
+    }
+
+    /// Whether it waits for anything in this queue.
+    pub(crate) fn waits_in(&self, queue: &str) -> bool {
+        self.wait.is_some() && self.hungry_for().into_iter().any(|hungry| QUEUES[hungry] == queue)
+    }
+
     /// The queues from which it could start something.
     pub(crate) fn hungry_for(&self) -> Vec<usize> {
         (0..QUEUES.len()).filter(|&queue| !self.open(queue).is_empty()).collect()
