@@ -31,6 +31,8 @@ pub(crate) struct Theme {
     pub(crate) settle: u32,
     /// A beat rings for whatever a bell has missed.
     pub(crate) beat: u32,
+    /// A connection breaks, where there is one.
+    pub(crate) cut: u32,
 }
 
 pub(crate) fn history(theme: Theme) -> impl Strategy<Value = History> {
@@ -53,6 +55,7 @@ fn trade() -> impl Strategy<Value = Trade> {
 
 fn step(theme: Theme) -> impl Strategy<Value = Step> {
     let beat = any::<Index>().prop_map(|worker| Step::Beat { worker });
+    let cut = (1..=6_u64, any::<bool>()).prop_map(|(after, is_heard)| Step::Cut { after, is_heard });
     let of_kind = [
         (theme.enqueue, enqueue(theme.delayed).boxed()),
         (theme.end, end().boxed()),
@@ -62,6 +65,7 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
         (theme.odd, odd().boxed()),
         (theme.settle, Just(Step::Settle).boxed()),
         (theme.beat, beat.boxed()),
+        (theme.cut, cut.boxed()),
     ];
     Union::new_weighted(of_kind.into_iter().filter(|(weight, _)| *weight > 0).collect())
 }

@@ -105,9 +105,10 @@ impl Play {
                 if let Some(worker) = self.pick_woken(worker) {
                     self.workers[worker].wait = None;
                     for queue in 0..QUEUES.len() {
-                        if let Some(claim) = self.workers[worker].claim(queue, *tasks) {
+                        if self.workers[worker].may_claim(queue)
+                            && let Some(claim) = self.workers[worker].claim(queue, *tasks)
+                        {
                             self.turn(worker, queue, Vec::new(), Some(claim)).await;
-                            self.workers[worker].woken.retain(|woken| *woken != queue);
                         }
                     }
                 }
@@ -146,8 +147,10 @@ impl Play {
                 }
             }
             Step::Look { worker } => {
-                if let Some(worker) = self.pick(worker) {
-                    self.workers[worker].look();
+                let told: Vec<usize> =
+                    (0..self.workers.len()).filter(|&worker| self.workers[worker].has_news()).collect();
+                if !told.is_empty() {
+                    self.workers[told[worker.index(told.len())]].look();
                 }
             }
             Step::Stop { worker } => {
@@ -159,6 +162,7 @@ impl Play {
             }
             Step::Begin(trade) => self.begin(trade).await,
             Step::Settle => self.settle().await?,
+            Step::Cut { after, is_heard } => self.stand.cut(*after, *is_heard).await,
             Step::Beat { worker } => {
                 if let Some(worker) = self.pick(worker) {
                     self.beat(worker).await;
@@ -281,10 +285,8 @@ impl Play {
     async fn tell_ends(&mut self, worker: usize, queue: usize, finishes: Vec<Finish>, claims: bool) {
         // As a pump does: what it waits for changes, so it leaves before it asks.
         self.workers[worker].wait = None;
-        let claim = if claims { self.workers[worker].claim(queue, [true; 3]) } else { None };
-        if claim.is_some() {
-            self.workers[worker].woken.retain(|woken| *woken != queue);
-        }
+        let may_claim = claims && self.workers[worker].may_claim(queue);
+        let claim = if may_claim { self.workers[worker].claim(queue, [true; 3]) } else { None };
         self.turn(worker, queue, finishes, claim).await;
     }
 
@@ -297,6 +299,9 @@ impl Play {
         claim: Option<Claim>,
     ) -> (Vec<Claimed>, bool) {
         let worker = &mut self.workers[worker];
+        if claim.is_some() {
+            worker.woken.retain(|woken| *woken != queue);
+        }
         worker.turns += 1;
         let turn =
             Turn { worker: worker.id, queue: name(QUEUES[queue]), number: worker.turns, finishes, claim };

@@ -94,7 +94,7 @@ pub(crate) enum Step {
     GiveUp {
         worker: Index,
     },
-    /// A worker takes in what it was told, or goes on with entering a line, and does nothing yet.
+    /// A worker that was told something takes it in, or goes on with entering a line, and does nothing yet.
     Look {
         worker: Index,
     },
@@ -106,6 +106,11 @@ pub(crate) enum Step {
     Begin(Trade),
     /// All that is on its way arrives, and every woken worker claims, until all sleep.
     Settle,
+    /// A connection breaks at one of the next requests, before the server has heard of it or after.
+    Cut {
+        after: u64,
+        is_heard: bool,
+    },
     /// A worker renews its leases, with all that a beat does for the others.
     Beat {
         worker: Index,

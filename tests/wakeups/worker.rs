@@ -82,6 +82,11 @@ impl Worker {
         (0..QUEUES.len()).filter(|&queue| !self.open(queue).is_empty()).collect()
     }
 
+    /// As a pump does, it claims first from where it was woken: nobody else has what it popped there.
+    pub(crate) fn may_claim(&self, queue: usize) -> bool {
+        self.woken.is_empty() || self.woken.contains(&queue)
+    }
+
     /// A claim of these tasks of a queue; none where it has no room for any.
     pub(crate) fn claim(&self, queue: usize, tasks: [bool; 3]) -> Option<Claim> {
         let room = |task: usize| Room {
@@ -121,12 +126,18 @@ impl Worker {
         });
     }
 
+    /// Whether its wait would go on.
+    pub(crate) fn has_news(&self) -> bool {
+        self.wait.as_ref().is_some_and(|waiting| waiting.flag.0.load(Ordering::SeqCst))
+    }
+
     /// Goes on with its wait, if there is anything new; answers whether there was.
     pub(crate) fn look(&mut self) -> bool {
-        let Some(waiting) = &mut self.wait else { return false };
-        if !waiting.flag.0.swap(false, Ordering::SeqCst) {
+        if !self.has_news() {
             return false;
         }
+        let Some(waiting) = &mut self.wait else { return false };
+        waiting.flag.0.store(false, Ordering::SeqCst);
         let waker = Waker::from(waiting.flag.clone());
         if let Poll::Ready(wake) = waiting.wait.as_mut().poll(&mut Context::from_waker(&waker)) {
             let wake = wake.expect("the wait is answered");
