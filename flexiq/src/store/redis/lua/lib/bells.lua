@@ -99,19 +99,21 @@ local function next_moment()
   return soonest
 end
 
--- Lets the keeper know the next moment: the one that waits longest keeps the time of the queue. While an alarm is on
--- its way to a claim there is nothing to tell.
+-- Lets the keeper know the next moment: the one that waits longest keeps the time of the queue. It is told an earlier
+-- moment than it knows; of a later one it hears when its own has come. While an alarm is on its way to a claim there is
+-- nothing to tell.
 local function tell_keeper()
   while #all_waiters() > 0 do
     if redis.call('HEXISTS', meta, 'alarm_taken') == 1 then return end
-    local waiter = waiting_list[1]
-    local moment = next_moment()
-    local told = string.sub(waiter, 1, 6) .. string.sub(waiter, 23, 38) .. struct.pack('>I6I6', now, moment)
+    local waiter, moment = waiting_list[1], next_moment()
+    local keeper = redis.call('HGET', meta, 'keeper')
     -- Each handle numbers its own waits, so that the number alone may be another's.
-    local mark = string.sub(waiter, 1, 22) .. struct.pack('>I6', moment)
-    if redis.call('HGET', meta, 'keeper') == mark then return end
-    if tell(string.sub(waiter, 7, 22), 'm', told) then
-      redis.call('HSET', meta, 'keeper', mark)
+    local is_known = keeper and string.sub(keeper, 1, 22) == string.sub(waiter, 1, 22)
+    if is_known and struct.unpack('>I6', keeper, 23) <= moment then return end
+    local told = struct.pack('>I6', moment)
+    local number, worker = string.sub(waiter, 1, 6), string.sub(waiter, 23, 38)
+    if tell(string.sub(waiter, 7, 22), 'm', number .. worker .. struct.pack('>I6', now) .. told) then
+      redis.call('HSET', meta, 'keeper', string.sub(waiter, 1, 22) .. told)
       return
     end
     forget_waiter(1)
