@@ -102,6 +102,18 @@ async fn the_time_is_kept_by_another_handle_when_the_first_leaves() {
 }
 
 #[tokio::test]
+async fn a_worker_does_not_share_with_the_wait_that_it_is_about_to_leave() {
+    let bench = Bench::redis().await;
+    let (_, woken_first) = asleep(&bench, &["send"]).await;
+    let (worker, wait) = asleep(&bench, &["send"]).await;
+    bench.enqueue_many("q", jobs("send", 4)).await;
+    assert_eq!(woken(woken_first).await, ["q"]);
+    // A run of the other ends: it claims, and the news that it waits no longer comes late.
+    assert_eq!(bench.claim(worker, &["send"], 10).await.len(), 4);
+    drop(wait);
+}
+
+#[tokio::test]
 async fn a_moment_that_is_called_off_hides_none_that_comes_after_it() {
     let bench = Bench::redis().await;
     let first = bench.enqueue(NewJob { due: Due::In(secs(1)), ..job("send") }).await;

@@ -238,6 +238,8 @@ end
 -- The best of what may start is leased to the worker; all gates are asked first, then all are charged.
 local function claim(worker, claim_at)
   local wanted = read_claim(claim_at)
+  -- Its leaving may still be on the way: it neither shares with itself nor is rung for what it leaves.
+  leave_line(worker)
   local has_expired, has_more = keep_house()
   -- What has expired must not start: the next claim goes on from here.
   if has_expired then

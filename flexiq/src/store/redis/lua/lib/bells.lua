@@ -131,11 +131,16 @@ local function give_back(worker)
   end
 end
 
--- A worker has nothing in hand: it stands in no line, and what it took and has not answered by a claim goes back.
-local function empty_hands(worker)
+-- Takes a worker out of the line, whichever wait of it stands there.
+local function leave_line(worker)
   for index = #all_waiters(), 1, -1 do
     if string.sub(waiting_list[index], 23, 38) == worker then forget_waiter(index) end
   end
+end
+
+-- A worker has nothing in hand: it stands in no line, and what it took and has not answered by a claim goes back.
+local function empty_hands(worker)
+  leave_line(worker)
   give_back(worker)
   if redis.call('HGET', meta, 'alarm_taken') == worker then redis.call('HDEL', meta, 'alarm_taken') end
 end
