@@ -25,7 +25,7 @@ macro_rules! histories {
             of_theme! { $store, $cases, a_gate_that_opens_wakes_who_waits_behind_it:
                 Theme { limit: 5, delayed: 1, odd: 2, ..ANY } }
             of_theme! { $store, $cases, a_moment_that_comes_wakes_who_waits_for_it:
-                Theme { time: 6, delayed: 6, odd: 3, ..ANY } }
+                Theme { time: 6, delayed: 6, odd: 6, limit: 1, ..ANY } }
             of_theme! { $store, $cases, a_bell_is_not_lost_with_whoever_leaves_it: Theme { odd: 10, ..ANY } }
             of_theme! { $store, $cases, a_beat_between_the_others_loses_no_wake_up: Theme { beat: 1, ..ANY } }
         }
