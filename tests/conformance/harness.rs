@@ -62,6 +62,8 @@ macro_rules! for_every_store_with_bells {
 
                 on_store! { $(#[$attribute])* sqlite_memory }
                 on_store! { $(#[$attribute])* sqlite_file }
+                #[cfg(feature = "redis")]
+                on_store! { $(#[$attribute])* redis }
             }
         )*
     };

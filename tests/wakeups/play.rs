@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flexiq::internals::{
     Beat, Change, Claim, Claimed, Declared, Due, Enqueue, Filter, Finish, Hello, Lapse, Limits, NewJob,
-    Outset, Payload, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
+    Outset, Payload, Rate, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
 };
 use flexiq::{JobId, State};
 use proptest::sample::Index;
@@ -23,7 +23,7 @@ const MOST_WORKERS: usize = 4;
 const MOST_WAKES: u64 = 100;
 /// and so many of them in vain, beside one for each step since all slept before. A keeper that does not link what has
 /// become due is woken in vain.
-const MOST_VAIN: u64 = 3;
+const MOST_VAIN: u64 = 2;
 
 /// What many histories cost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +52,8 @@ struct Play {
     workers: Vec<Worker>,
     born: u8,
     jobs: Vec<JobId>,
+    /// Of each task, the newest start.
+    started: [Option<Timestamp>; 3],
     /// Counts verbs, so that they come from each handle in turn.
     verbs: usize,
     /// Steps since everything settled.
@@ -65,6 +67,7 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
         workers: Vec::new(),
         born: 0,
         jobs: Vec::new(),
+        started: [None; 3],
         verbs: 0,
         unsettled: 0,
         tally: Tally::default(),
@@ -307,7 +310,7 @@ impl Play {
             Turn { worker: worker.id, queue: name(QUEUES[queue]), number: worker.turns, finishes, claim };
         let answer = worker.store.turn(turn.into()).await.expect("the turn is answered");
         for claimed in &answer.claimed {
-            worker.start(claimed);
+            self.started[worker.start(claimed)] = Some(claimed.claimed_at);
         }
         (answer.claimed, answer.more)
     }
@@ -367,7 +370,8 @@ impl Play {
         has_claimed
     }
 
-    /// Whoever sleeps has nothing to start, as far as it can be seen without asking: rates are not looked at.
+    /// Whoever sleeps has nothing to start, as far as it can be seen without asking: a rate is surely open when its period
+    /// has passed without a start.
     async fn look_at_sleepers(&self) -> Played {
         let store = &self.stand.handles[0];
         let counts = store.counts().await.expect("the store answers");
@@ -387,22 +391,25 @@ impl Play {
                 }
             }
         }
-        let is_open = |scope: Scope, running: u64| {
+        let is_open = |scope: Scope, running: u64, started: Option<Timestamp>| {
             limits.iter().filter(|standing| standing.scope == scope).all(|standing| {
                 let limits = standing.limits();
                 let is_full = limits.max_concurrent.is_some_and(|cap| running >= u64::from(cap));
-                !standing.is_paused && !is_full && limits.rates.is_empty()
+                let has_left = |rate: &Rate| started.is_none_or(|started| started + rate.period <= now);
+                !standing.is_paused && !is_full && limits.rates.iter().all(has_left)
             })
         };
         for of in counts.tasks.iter().filter(|of| of.ready > 0) {
+            let task = TASKS.iter().position(|(task, _)| *task == of.task).expect("a task of this world");
             let alike = counts.tasks.iter().filter(|other| other.queue == of.queue);
             let in_queue = alike.map(|other| other.running).sum();
-            if !is_open(Scope::Task(name(&of.task)), of.running)
-                || !is_open(Scope::Queue(name(&of.queue)), in_queue)
+            let newest = (0..TASKS.len()).filter(|&other| TASKS[other].1 == TASKS[task].1);
+            let newest = newest.filter_map(|other| self.started[other]).max();
+            if !is_open(Scope::Task(name(&of.task)), of.running, self.started[task])
+                || !is_open(Scope::Queue(name(&of.queue)), in_queue, newest)
             {
                 continue;
             }
-            let task = TASKS.iter().position(|(task, _)| *task == of.task).expect("a task of this world");
             if let Some(worker) = self.workers.iter().position(|worker| worker.sleeps_for(task)) {
                 return Err(TestCaseError::fail(format!("worker {worker} sleeps, and {of:?}")));
             }

@@ -100,9 +100,11 @@ impl Worker {
         (!open.is_empty()).then_some(Claim { slots, tasks: open, lease: LEASE })
     }
 
-    pub(crate) fn start(&mut self, claimed: &Claimed) {
+    /// Starts a run of a job; answers its task.
+    pub(crate) fn start(&mut self, claimed: &Claimed) -> usize {
         let task = TASKS.iter().position(|(task, _)| *task == &*claimed.task).expect("a task of this world");
         self.runs.push(Run { lease: claimed.lease, task, until: claimed.claimed_at + LEASE });
+        task
     }
 
     /// Gives up runs whose lease is over, as its own clock tells it; answers whether there were any.
