@@ -44,6 +44,7 @@ fn trade() -> impl Strategy<Value = Trade> {
     let links = select(vec![
         [true, true, true],
         [true, true, false],
+        [true, true, false],
         [true, false, false],
         [true, false, true],
         [false, true, false],

@@ -150,11 +150,7 @@ impl Play {
                 }
             }
             Step::Look { worker } => {
-                let told: Vec<usize> =
-                    (0..self.workers.len()).filter(|&worker| self.workers[worker].has_news()).collect();
-                if !told.is_empty() {
-                    self.workers[told[worker.index(told.len())]].look();
-                }
+                self.look(worker);
             }
             Step::Stop { worker } => {
                 if let Some(worker) = self.pick_woken(worker) {
@@ -185,11 +181,23 @@ impl Play {
         (!self.workers.is_empty()).then(|| worker.index(self.workers.len()))
     }
 
-    /// A worker that was woken and has not claimed, if there is any.
-    fn pick_woken(&self, worker: &Index) -> Option<usize> {
+    /// A worker that was woken and has not claimed, if there is any. Every other time one takes in its news first.
+    fn pick_woken(&mut self, worker: &Index) -> Option<usize> {
+        if worker.index(2) == 0 {
+            self.look(worker);
+        }
         let woken = |worker: &usize| !self.workers[*worker].woken.is_empty();
         let woken: Vec<usize> = (0..self.workers.len()).filter(woken).collect();
         if woken.is_empty() { self.pick(worker) } else { Some(woken[worker.index(woken.len())]) }
+    }
+
+    /// One that has news takes it in.
+    fn look(&mut self, worker: &Index) {
+        let has_news = |worker: &usize| self.workers[*worker].has_news();
+        let told: Vec<usize> = (0..self.workers.len()).filter(has_news).collect();
+        if !told.is_empty() {
+            self.workers[told[worker.index(told.len())]].look();
+        }
     }
 
     fn any_job(&self, job: &Index) -> Option<JobId> {
