@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::away::{Away, Pauses};
+use super::away::{Away, Tries};
 use super::fence;
 use super::leases::Leases;
 use super::pump::Pump;
@@ -103,24 +103,37 @@ impl Beater {
 
     async fn beat_for_ever(&self) {
         let clock: &Clock = self.store.clock();
-        let mut pauses = Pauses::new();
+        let (mut tries, mut calls) = (Tries::new(&self.away), Tries::of_wait(&self.away));
         // Counted from before a beat is sent, as its leases are.
         let mut last = self.registered;
         loop {
-            tokio::select! {
-                () = clock.reach(last + self.every) => {}
-                called = self.store.called(self.worker) => if let Err(error) = called {
-                    self.away.failed(&error);
-                    pauses.pause(clock).await;
-                },
+            let called = async {
+                calls.ready(clock).await;
+                self.store.called(self.worker).await
+            };
+            let called = tokio::select! {
+                biased;
+                () = clock.reach(last + self.every) => None,
+                called = called => Some(called),
+            };
+            match called {
+                Some(Ok(())) => calls.answered(),
+                Some(Err(error)) => {
+                    calls.failed(&error, clock);
+                    continue;
+                }
+                None => {}
             }
             let sent = clock.elapsed();
             match self.beat().await {
                 Ok(()) => {
                     last = sent;
-                    pauses = Pauses::new();
+                    tries.answered();
                 }
-                Err(_) => pauses.pause(clock).await,
+                Err(error) => {
+                    tries.failed(&error, clock);
+                    tries.ready(clock).await;
+                }
             }
         }
     }
@@ -134,23 +147,15 @@ impl Beater {
             every: self.every,
             leases: self.leases.to_renew(),
         };
-        match self.store.extend(beat).await {
-            Ok(answer) => {
-                self.away.answered();
-                self.leases.renewed(sent);
-                answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
-                answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
-                if answer.is_unknown {
-                    // The store has lost it, or it was silent for too long.
-                    self.store.register(self.hello.clone()).await?;
-                }
-                Ok(())
-            }
-            Err(error) => {
-                self.away.failed(&error);
-                Err(error)
-            }
+        let answer = self.store.extend(beat).await?;
+        self.leases.renewed(sent);
+        answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
+        answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
+        if answer.is_unknown {
+            // The store has lost it, or it was silent for too long.
+            self.store.register(self.hello.clone()).await?;
         }
+        Ok(())
     }
 
     /// The beat that marks what is left. Nobody waits long for it: the leases lapse in any case.

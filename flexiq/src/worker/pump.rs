@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use super::away::{Away, Pauses};
+use super::away::{Away, Tries};
 use super::ending::{self, Ending};
 use super::executor::{Ended, Executor};
 use super::plan::Plan;
@@ -64,6 +64,8 @@ pub(super) struct Pump {
     runs: HashMap<LeaseId, Active>,
     /// The tasks that the worker waits for, and the wait.
     waiting: Option<(Interest, Later<Vec<Name>>)>,
+    /// Its tries, which outlast a wait that is given up: what it waits for may change often.
+    tries: Arc<tokio::sync::Mutex<Tries>>,
     idle_look: Option<Later<bool>>,
     stopping: Option<Stopping>,
     /// Whether a body was started since the last turn.
@@ -103,6 +105,7 @@ impl Pump {
         let streams =
             plan.queues.iter().map(|queue| Stream::new(queue.name.clone(), queue.tasks.clone())).collect();
         Self {
+            tries: Arc::new(Tries::of_wait(&away).into()),
             plan,
             store,
             worker,
@@ -258,14 +261,19 @@ impl Pump {
     }
 
     fn wait(&self, interest: Interest) -> Later<Vec<Name>> {
-        let (store, away, worker) = (self.store.clone(), self.away.clone(), self.worker);
+        let (store, tries, worker) = (self.store.clone(), self.tries.clone(), self.worker);
         Box::pin(async move {
+            let mut tries = tries.lock().await;
+            tries.ready(store.clock()).await;
             let queues: Vec<_> = interest.iter().map(|(queue, _)| queue.clone()).collect();
             match store.wait(Wait { worker, queues: interest }).await {
-                Ok(wake) => wake.queues,
+                Ok(wake) => {
+                    tries.answered();
+                    wake.queues
+                }
                 Err(error) => {
-                    away.failed(&error);
-                    Pauses::new().pause(store.clock()).await;
+                    tries.failed(&error, store.clock());
+                    tries.ready(store.clock()).await;
                     // What was rung meanwhile is not known: claim before waiting again.
                     queues
                 }
@@ -300,7 +308,10 @@ impl Pump {
                         return true;
                     }
                 }
-                Err(error) => tracing::debug!(%error, "cannot see whether the store is idle"),
+                Err(error) => {
+                    tracing::debug!(%error, "cannot see whether the store is idle");
+                    store.clock().sleep(IDLE_LOOK * 9).await;
+                }
             }
             store.clock().sleep(IDLE_LOOK).await;
             false

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 use std::time::{Duration, Instant};
 
-use super::away::{Away, Pauses};
+use super::away::{Away, Tries};
 use super::slots::Offer;
 use crate::name::Name;
 use crate::store::{Claim, Finish, Store, Turn, TurnAnswer, WorkerId};
@@ -134,16 +134,16 @@ impl Stream {
 
 /// Sends a turn until it is answered, always with the same number.
 async fn answer(turn: Arc<Turn>, store: Arc<dyn Store>, away: Arc<Away>) -> TurnAnswer {
-    let mut pauses = Pauses::new();
+    let mut tries = Tries::new(&away);
     loop {
         match store.turn(turn.clone()).await {
             Ok(answer) => {
-                away.answered();
+                tries.answered();
                 return answer;
             }
-            Err(error) => away.failed(&error),
+            Err(error) => tries.failed(&error, store.clock()),
         }
-        pauses.pause(store.clock()).await;
+        tries.ready(store.clock()).await;
     }
 }
 
