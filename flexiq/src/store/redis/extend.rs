@@ -1,5 +1,7 @@
 //! extend: a worker's sign of life, to the whole store and then to each of its queues.
 
+use std::time::Duration;
+
 use super::codes::millis;
 use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
@@ -7,12 +9,17 @@ use crate::error::Result;
 use crate::name::Name;
 use crate::store::types::{Beat, BeatAnswer, Lapse, LeaseId, WorkerId};
 
+/// A beat whose answer takes longer than the time to the next is sent again, over another connection: one that has died
+/// must not cost the leases. But a server may be as slow as this.
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
 pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     let number = |duration| millis(duration).to_string().into_bytes();
     let (lease, every) = (number(beat.lease), number(beat.every));
     let worker = beat.worker.as_bytes().to_vec();
-    let answer =
-        store.run_fleet(&scripts::FLEET_BEAT, vec![worker.clone(), lease.clone(), every.clone()]).await?;
+    let within = beat.every.max(LEAST_TIME).min(store.timeout());
+    let args = vec![worker.clone(), lease.clone(), every.clone()];
+    let answer = store.run_fleet_within(within, &scripts::FLEET_BEAT, args).await?;
     let mut parts = Parts::of(answer, store.place());
     let is_unknown = parts.number()? == 0;
     let (silent_at, version) = (parts.bytes()?, parts.number()?);
@@ -36,7 +43,7 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
                 asked.push(index);
             }
         }
-        let answer = store.run(&scripts::EXTEND, &queue, args).await?;
+        let answer = store.run_within(within, &scripts::EXTEND, &queue, args).await?;
         let mut parts = Parts::of(answer, store.place());
         is_older |= parts.number()? > 0;
         for (index, here) in asked.into_iter().zip(parts.bytes()?) {

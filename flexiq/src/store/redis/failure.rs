@@ -5,48 +5,107 @@ use redis::RedisError;
 use crate::error::{Effect, Error};
 
 /// By the code that an error begins with: what it means, and what to do about it.
-const REFUSALS: [(&str, &str); 10] = [
+const REFUSALS: [(&str, &str); 11] = [
     ("OOM", "it is full: raise maxmemory; finished jobs are pruned by themselves"),
     ("READONLY", "it is a replica: name the master"),
     ("NOAUTH", "it wants a password: write redis://:password@host"),
     ("WRONGPASS", "user or password are wrong"),
-    ("NOPERM", "its ACL forbids this user a command, a key or a channel: allow +@all ~{prefix* &prefix*"),
+    ("NOPERM", FORBIDDEN),
     ("MISCONF", "it cannot save to its disk and takes no writes until it can"),
     ("NOREPLICAS", "it has fewer replicas than min-replicas-to-write asks for"),
     ("WRONGTYPE", "one of its keys has another type: another program uses this prefix"),
-    ("CROSSSLOT", "it is a cluster, which is not built yet"),
-    ("MOVED", "it is a cluster, which is not built yet"),
+    ("CROSSSLOT", CLUSTER),
+    ("MOVED", CLUSTER),
+    ("ASK", CLUSTER),
 ];
 
+const CLUSTER: &str = "it is a cluster, which is not built yet";
+const FORBIDDEN: &str =
+    "its ACL forbids this user a command, a key or a channel: the documentation of RedisOptions has the line";
+
 /// Codes of servers that will answer later.
-const LATER: [(&str, &str); 4] = [
+const LATER: [(&str, &str); 5] = [
     ("LOADING", "it loads its data"),
     ("BUSY", "a script of somebody stops it"),
     ("MASTERDOWN", "it is a replica without its master"),
     ("TRYAGAIN", "it moves its keys"),
+    ("CLUSTERDOWN", "its cluster is down"),
 ];
+
+/// What some errors say that have no code of their own, and what it means.
+const FULL_OF_CLIENTS: (&str, &str) =
+    ("max number of clients", "it has as many clients as it takes: raise maxclients, or connect less");
+const ACL_IN_SCRIPT: &str = "ACL failure in script";
+
+/// What to do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Tell the caller.
+    Refused,
+    /// Tell the caller, and connect anew: the name may by now mean another server.
+    Moved,
+    /// Nothing was done; try again later.
+    Later,
+    /// Nobody knows; connect anew and try again.
+    Lost,
+}
+
+impl Verdict {
+    /// Whether the caller is told at once.
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Self::Refused | Self::Moved)
+    }
+}
+
+/// What to do about a driver's error.
+pub(super) fn judge(error: &RedisError) -> Verdict {
+    if later(error).is_some() {
+        Verdict::Later
+    } else if code_of(error).as_deref() == Some("READONLY") {
+        Verdict::Moved
+    } else if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
+        Verdict::Lost
+    } else {
+        Verdict::Refused
+    }
+}
 
 /// What a driver's error means. `effect` is what is known of a call whose answer was lost.
 pub(super) fn explain(error: RedisError, place: &str, effect: Effect) -> Error {
+    if let Some(reason) = later(&error) {
+        return unavailable(place, effect, reason, Some(error));
+    }
     let code = code_of(&error);
-    let of = |table: &[(&str, &'static str)]| {
-        table.iter().find(|(known, _)| Some(*known) == code.as_deref()).map(|(_, reason)| *reason)
-    };
-    if let Some(reason) = of(&LATER) {
-        return unavailable(place, Effect::None, reason, Some(error));
+    if let Some((_, reason)) = REFUSALS.iter().find(|(known, _)| Some(*known) == code.as_deref()) {
+        return refused(place, (*reason).into(), Some(error));
     }
-    if let Some(reason) = of(&REFUSALS) {
-        return refused(place, reason.into(), Some(error));
+    if error.detail().is_some_and(|detail| detail.contains(ACL_IN_SCRIPT)) {
+        return refused(place, FORBIDDEN.into(), Some(error));
     }
-    if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
-        let reason =
-            if error.is_connection_refusal() { "nobody listens there" } else { "the connection broke" };
+    if judge(&error) == Verdict::Lost {
+        let reason = if error.is_connection_refusal() {
+            "nobody listens there"
+        } else if error.is_timeout() {
+            "it does not answer"
+        } else {
+            "the connection broke"
+        };
         return unavailable(place, effect, reason, Some(error));
     }
     if error.kind() == redis::ErrorKind::AuthenticationFailed {
         return refused(place, "user or password are wrong, or it wants one".into(), Some(error));
     }
     refused(place, format!("Redis reports: {error}"), Some(error))
+}
+
+/// Why a server will answer later, if it will.
+fn later(error: &RedisError) -> Option<&'static str> {
+    let code = code_of(error);
+    let known = LATER.iter().find(|(known, _)| Some(*known) == code.as_deref()).map(|(_, reason)| *reason);
+    known.or_else(|| {
+        let (text, reason) = FULL_OF_CLIENTS;
+        error.detail().is_some_and(|detail| detail.contains(text)).then_some(reason)
+    })
 }
 
 /// The code of an error; one that a script met stands within its text.

@@ -5,6 +5,7 @@
 //! longest, and tells it.
 
 mod codes;
+mod connection;
 mod enqueue;
 mod extend;
 mod failure;
@@ -24,6 +25,7 @@ mod wire;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use redis::{Cmd, Value};
 use tokio::sync::watch;
@@ -123,6 +125,11 @@ impl Shared {
         &self.link.place
     }
 
+    /// How long a call may take.
+    fn timeout(&self) -> Duration {
+        self.link.timeout
+    }
+
     fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -134,16 +141,32 @@ impl Shared {
 
     /// Runs a script of a queue.
     async fn run(&self, script: &Script, queue: &Name, args: Vec<Vec<u8>>) -> Result<Value> {
+        self.run_within(self.timeout(), script, queue, args).await
+    }
+
+    /// Runs a script of a queue whose answer is of no use after this time.
+    async fn run_within(
+        &self,
+        within: Duration,
+        script: &Script,
+        queue: &Name,
+        args: Vec<Vec<u8>>,
+    ) -> Result<Value> {
         let mut all = vec![self.now(), self.prefix.as_bytes().to_vec(), queue.as_bytes().to_vec()];
         all.extend(args);
-        self.link.run(script, &keys::of_queue(&self.prefix, queue), &all).await
+        self.link.run(script, &keys::of_queue(&self.prefix, queue), &all, within).await
     }
 
     /// Runs a script of the whole store.
     async fn run_fleet(&self, script: &Script, args: Vec<Vec<u8>>) -> Result<Value> {
+        self.run_fleet_within(self.timeout(), script, args).await
+    }
+
+    /// Runs a script of the whole store whose answer is of no use after this time.
+    async fn run_fleet_within(&self, within: Duration, script: &Script, args: Vec<Vec<u8>>) -> Result<Value> {
         let mut all = vec![self.now()];
         all.extend(args);
-        self.link.run(script, &keys::of_fleet(&self.prefix), &all).await
+        self.link.run(script, &keys::of_fleet(&self.prefix), &all, within).await
     }
 
     async fn call(&self, command: &Cmd) -> Result<Value> {

@@ -7,7 +7,7 @@ use super::hub::{Next, Stray};
 use super::read::{self, Ended};
 use super::wire::{Packed, Parts};
 use super::{Shared, keys, scripts};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::JobId;
 use crate::name::Name;
 use crate::store::types::{JobKey, Stored, Wait, Wake, WorkerId};
@@ -119,13 +119,17 @@ fn leave_args(store: &Shared, number: u64, worker: WorkerId) -> Vec<Vec<u8>> {
     vec![worker.as_bytes().to_vec(), store.handle.to_vec(), number]
 }
 
-/// Waits until one of the worker's jobs was cancelled and no beat has told it.
+/// Waits until one of the worker's jobs was cancelled and no beat has told it. A store that is away is waited for.
 pub(super) async fn called(store: &Shared, worker: WorkerId) -> Result<()> {
     // Listen first, then look: a call in between is heard. It is asked again after every beat, so it looks but once.
     let (calls, has_looked) = store.hub.listen(worker);
     if !has_looked {
-        if is_called(store, worker).await? {
-            return Ok(());
+        loop {
+            match unless_away(is_called(store, worker).await)? {
+                Some(true) => return Ok(()),
+                Some(false) => break,
+                None => {}
+            }
         }
         store.hub.looked(worker);
     }
@@ -147,7 +151,15 @@ async fn is_called(store: &Shared, worker: WorkerId) -> Result<bool> {
     Ok(false)
 }
 
-/// Waits until a job has ended.
+/// Nothing if the store is away: ask again. Meanwhile the connection's pauses hold for whoever asks.
+fn unless_away<T>(answer: Result<T>) -> Result<Option<T>> {
+    match answer {
+        Err(Error::StoreUnavailable { .. }) => Ok(None),
+        answer => answer.map(Some),
+    }
+}
+
+/// Waits until a job has ended. A store that is away is waited for, however long that takes.
 pub(super) async fn ended(store: &Shared, key: JobKey) -> Result<Option<Stored>> {
     // Join first, then look: an end in between is told.
     let told = store.hub.await_end(key.id);
@@ -155,10 +167,11 @@ pub(super) async fn ended(store: &Shared, key: JobKey) -> Result<Option<Stored>>
     loop {
         let mut told = std::pin::pin!(told.notified());
         told.as_mut().enable();
-        match read::ended(store, &key).await? {
-            Ended::NotThere => return Ok(None),
-            Ended::So(stored) => return Ok(Some(stored)),
-            Ended::Later => told.await,
+        match unless_away(read::ended(store, &key).await)? {
+            Some(Ended::NotThere) => return Ok(None),
+            Some(Ended::So(stored)) => return Ok(Some(stored)),
+            Some(Ended::Later) => told.await,
+            None => {}
         }
     }
 }
