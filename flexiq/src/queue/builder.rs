@@ -150,9 +150,11 @@ fn declared(limits: &[(String, Limit)]) -> Result<BTreeMap<Name, Limits>> {
 /// An URL for messages: what stands between the colon and the `@` of its user is a password.
 fn masked(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // A password may hold a slash. The path of a SQLite file may hold an @ and no password.
-    let authority = if scheme == "sqlite" { 0 } else { rest.find('?').unwrap_or(rest.len()) };
-    match rest[..authority].rfind('@') {
+    // A password may hold a slash and, written wrongly, a question mark. The path of a SQLite file may hold an @ and no
+    // password.
+    let query = rest.find('?').unwrap_or(rest.len());
+    let at = if scheme == "sqlite" { None } else { rest[..query].rfind('@').or_else(|| rest.rfind('@')) };
+    match at {
         Some(at) => {
             let user = rest[..at].split(':').next().unwrap_or_default();
             format!("{scheme}://{user}:•••{}", &rest[at..])
@@ -222,6 +224,8 @@ mod tests {
             ("redis://:secret@localhost", "redis://:•••@localhost"),
             ("redis://ada:se:c@ret@localhost/1?prefix=shop", "redis://ada:•••@localhost/1?prefix=shop"),
             ("redis://ada:se/cret@localhost/1", "redis://ada:•••@localhost/1"),
+            ("redis://ada:se?c@ret@localhost/1", "redis://ada:•••@localhost/1"),
+            ("rediss://ada:x@h?ca=/tmp/a@b.pem", "rediss://ada:•••@h?ca=/tmp/a@b.pem"),
             ("redis://localhost", "redis://localhost"),
             ("sqlite:///var/a@b.db", "sqlite:///var/a@b.db"),
             ("nonsense", "nonsense"),

@@ -9,15 +9,14 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
-    RedisConnectionInfo, RedisError, RedisResult,
+    RedisConnectionInfo, RedisResult,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::failure::explain;
 use super::options::{Address, RedisOptions};
-use crate::error::{Effect, Error, Result};
+use crate::error::{Error, Result};
 
 /// The shortest and the longest time from one try to the next. Each pause is shortened at random by up to a half, so that
 /// a fleet which lost its server does not come back at once; the shortest is kept.
@@ -45,9 +44,7 @@ pub(super) struct Connection {
 }
 
 struct Shared {
-    client: Client,
-    place: String,
-    timeout: Duration,
+    options: RedisOptions,
     /// The channels that messages come over.
     channels: Vec<Vec<u8>>,
     told: Told,
@@ -72,11 +69,8 @@ struct State {
 impl Connection {
     /// Connects with the first call.
     pub(super) fn new(options: &RedisOptions, channels: Vec<Vec<u8>>, told: Told) -> Result<Self> {
-        let place = options.place();
-        let client = client(options, &place)?;
-        let (runtime, stop) = start_thread(&place)?;
-        let shared =
-            Shared { client, place, timeout: options.timeout, channels, told, state: Mutex::default() };
+        let (runtime, stop) = start_thread(&options.place())?;
+        let shared = Shared { options: options.clone(), channels, told, state: Mutex::default() };
         Ok(Self { shared: Arc::new(shared), runtime, _stop: stop })
     }
 
@@ -125,7 +119,7 @@ impl Connection {
             }
             state.open = None;
         }
-        tracing::debug!(store = self.shared.place, "the connection is given up");
+        tracing::debug!(store = self.shared.options.place(), "the connection is given up");
         (self.shared.told)(PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
     }
 
@@ -178,22 +172,24 @@ impl Shared {
                 Ok::<(), redis::aio::SendError>(())
             });
         let connecting = async {
-            let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+            let mut connection =
+                client(&self.options)?.get_multiplexed_async_connection_with_config(&config).await?;
             connection.subscribe(self.channels.clone()).await?;
             redis::cmd("PING").exec_async(&mut connection).await?;
             Ok(connection)
         };
         // Half of a call's time, so that a call outlasts a try which hangs.
-        tokio::time::timeout(self.timeout / 2, connecting).await.unwrap_or_else(|_| {
+        tokio::time::timeout(self.options.timeout / 2, connecting).await.unwrap_or_else(|_| {
             Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer to the greeting").into())
         })
     }
 }
 
-/// How to connect.
-fn client(options: &RedisOptions, place: &str) -> Result<Client> {
+/// How to connect. Files are read anew: certificates are renewed while programs run.
+fn client(options: &RedisOptions) -> RedisResult<Client> {
     let address = match options.address.clone() {
         Address::Tcp(host, port) => ConnectionAddr::Tcp(host, port),
+        Address::Tls(host, port) => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
         Address::Socket(path) => ConnectionAddr::Unix(path),
     };
     let mut settings = RedisConnectionInfo::default()
@@ -206,11 +202,17 @@ fn client(options: &RedisOptions, place: &str) -> Result<Client> {
     if let Some(password) = &options.password {
         settings = settings.set_password(password);
     }
-    let refused = |error: RedisError| explain(error, place, Effect::None);
-    let info = address.into_connection_info().map_err(refused)?;
+    let info = address.into_connection_info()?;
     // What a connection that is given up has not delivered, it takes along: an old turn must not come after a newer one.
     let tcp = info.tcp_settings().clone().set_nodelay(true).set_linger_time(Duration::ZERO);
-    Client::open(info.set_redis_settings(settings).set_tcp_settings(tcp)).map_err(refused)
+    let info = info.set_redis_settings(settings).set_tcp_settings(tcp);
+    #[cfg(feature = "tls")]
+    if let Address::Tls(..) = options.address {
+        super::tls::choose_crypto();
+        let certificates = super::tls::read(&options.certificates).map_err(std::io::Error::other)?;
+        return Client::build_with_tls(info, certificates);
+    }
+    Client::open(info)
 }
 
 /// The thread that the connection lives on, until the answer's second part is dropped.

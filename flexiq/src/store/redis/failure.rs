@@ -20,8 +20,7 @@ const REFUSALS: [(&str, &str); 11] = [
 ];
 
 const CLUSTER: &str = "it is a cluster, which is not built yet";
-const FORBIDDEN: &str =
-    "its ACL forbids this user a command, a key or a channel: the documentation of RedisOptions has the line";
+const FORBIDDEN: &str = "its ACL forbids this user a command, a key or a channel: the book's page on Redis has the line that allows enough";
 
 /// Codes of servers that will answer later.
 const LATER: [(&str, &str); 5] = [
@@ -61,6 +60,8 @@ impl Verdict {
 pub(super) fn judge(error: &RedisError) -> Verdict {
     if later(error).is_some() {
         Verdict::Later
+    } else if of_tls(error).is_some() {
+        Verdict::Refused
     } else if code_of(error).as_deref() == Some("READONLY") {
         Verdict::Moved
     } else if error.is_io_error() || error.is_timeout() || error.is_connection_dropped() {
@@ -82,9 +83,15 @@ pub(super) fn explain(error: RedisError, place: &str, effect: Effect) -> Error {
     if error.detail().is_some_and(|detail| detail.contains(ACL_IN_SCRIPT)) {
         return refused(place, FORBIDDEN.into(), Some(error));
     }
+    if let Some(reason) = of_tls(&error) {
+        return refused(place, reason, Some(error));
+    }
     if judge(&error) == Verdict::Lost {
         let reason = if error.is_connection_refusal() {
             "nobody listens there"
+        } else if error.is_timeout() && place.starts_with("rediss:") {
+            // One that speaks no TLS waits for the rest of what it takes for a command.
+            "it does not answer: is this its port for TLS?"
         } else if error.is_timeout() {
             "it does not answer"
         } else {
@@ -96,6 +103,14 @@ pub(super) fn explain(error: RedisError, place: &str, effect: Effect) -> Error {
         return refused(place, "user or password are wrong, or it wants one".into(), Some(error));
     }
     refused(place, format!("Redis reports: {error}"), Some(error))
+}
+
+/// What two sides disagree about that do not come to speak.
+fn of_tls(_error: &RedisError) -> Option<String> {
+    #[cfg(feature = "tls")]
+    return super::tls::explain(_error);
+    #[cfg(not(feature = "tls"))]
+    None
 }
 
 /// Why a server will answer later, if it will.

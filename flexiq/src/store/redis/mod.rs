@@ -18,6 +18,8 @@ mod open;
 mod options;
 mod read;
 mod scripts;
+#[cfg(feature = "tls")]
+mod tls;
 mod turn;
 mod wait;
 mod wire;
