@@ -149,3 +149,76 @@ pub(super) fn unavailable(place: &str, effect: Effect, reason: &str, source: Opt
         source: source.map(|error| Box::new(error) as _),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error as a server sends it.
+    fn error(text: &str) -> RedisError {
+        let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).expect("it is an answer");
+        match value {
+            redis::Value::ServerError(error) => error.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_later_moved_or_refused_and_told_in_words() {
+        use Verdict::{Later, Moved, Refused};
+        let script = "script: f, on @user_script:1.";
+        for (text, verdict, reason) in [
+            ("LOADING Redis is loading the dataset in memory", Later, "it loads its data"),
+            ("BUSY Redis is busy running a script.", Later, "a script of somebody stops it"),
+            ("MASTERDOWN Link with MASTER is down", Later, "a replica without its master"),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", Later, "moves its keys"),
+            ("CLUSTERDOWN The cluster is down", Later, "its cluster is down"),
+            ("ERR max number of clients reached", Later, "raise maxclients"),
+            ("READONLY You can't write against a read only replica.", Moved, "it is a replica"),
+            (&format!("READONLY You can't write against a read only replica. {script}"), Moved, "a replica"),
+            ("OOM command not allowed when used memory > 'maxmemory'.", Refused, "raise maxmemory"),
+            (&format!("OOM command not allowed. {script}"), Refused, "raise maxmemory"),
+            (
+                "ERR Error running script: @user_script:1: -OOM command not allowed",
+                Refused,
+                "raise maxmemory",
+            ),
+            ("MISCONF Errors writing to the AOF file: No space left on device", Refused, "to its disk"),
+            ("NOREPLICAS Not enough good replicas to write.", Refused, "fewer replicas"),
+            ("NOAUTH Authentication required.", Refused, "it wants a password"),
+            ("WRONGPASS invalid username-password pair or user is disabled.", Refused, "are wrong"),
+            ("NOPERM User flexiq has no permissions to run the 'info' command", Refused, "its ACL forbids"),
+            (
+                &format!("ERR ACL failure in script: This user has no permissions. {script}"),
+                Refused,
+                "its ACL",
+            ),
+            ("WRONGTYPE Operation against a key holding the wrong kind of value", Refused, "another type"),
+            ("CROSSSLOT Keys in request don't hash to the same slot", Refused, "it is a cluster"),
+            ("MOVED 3999 127.0.0.1:6381", Refused, "it is a cluster"),
+            ("ASK 3999 127.0.0.1:6381", Refused, "it is a cluster"),
+            ("EXECABORT Transaction discarded", Refused, "Redis reports"),
+            ("ERR unknown command 'evalsha'", Refused, "Redis reports"),
+        ] {
+            assert_eq!(judge(&error(text)), verdict, "{text}");
+            let told = explain(error(text), "redis://h", Effect::Unknown);
+            assert!(told.to_string().contains(reason), "{text}: {told}");
+            assert_eq!(told.is_transient(), verdict == Later, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_was_lost_may_have_been_an_effect_and_no_connection_was_none() {
+        for (kind, reason) in [
+            (std::io::ErrorKind::ConnectionRefused, "nobody listens there"),
+            (std::io::ErrorKind::ConnectionReset, "the connection broke"),
+            (std::io::ErrorKind::TimedOut, "it does not answer"),
+        ] {
+            let error = RedisError::from(std::io::Error::from(kind));
+            assert_eq!(judge(&error), Verdict::Lost);
+            let told = explain(error, "redis://h", Effect::Unknown);
+            assert!(matches!(told, Error::StoreUnavailable { effect: Effect::Unknown, .. }), "{told:?}");
+            assert!(told.to_string().contains(reason), "{told}");
+        }
+    }
+}
