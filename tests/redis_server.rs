@@ -100,6 +100,11 @@ impl Server {
         self.process.wait().expect("the server ends");
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.process.try_wait().expect("it is our child").is_some()
+    }
+
     /// Starts it again on its port and in its folder, and waits until it answers.
     pub fn start_again(&mut self) {
         self.process = launch(&self.folder, self.port, &self.settings);
