@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use flexiq::Queue;
+use flexiq::{JobId, Queue};
 use tokio::sync::Notify;
 
 use crate::figure::{Figure, Reach, median};
+use crate::redis_server::Server;
 
 const CAP: usize = 3;
 const JOBS: usize = 30;
@@ -37,26 +38,28 @@ impl PunchClock {
 }
 
 pub(crate) fn in_use() -> flexiq::Result<Vec<Figure>> {
-    let mut figures = Vec::new();
-    for (place, url) in [("in memory", None), ("FULL", Some("jobs.db"))] {
-        let mut shares = Vec::new();
-        for _ in 0..crate::runs(3) {
-            let folder = tempfile::tempdir().expect("a folder for the store");
-            let url = url.map_or_else(
-                || "sqlite::memory:".into(),
-                |file| format!("sqlite://{}", folder.path().join(file).display()),
-            );
-            shares.push(crate::runtime().block_on(share(&url))?);
-        }
-        figures.push(Figure {
-            name: format!("slots in use of a cap of 3, jobs of 200 ms, {place}"),
-            value: median(&shares) * 100.0,
-            unit: "%",
-            yardstick: None,
-            reach: Reach::AtLeast(98.0),
-        });
+    let folder = tempfile::tempdir().expect("a folder for the stores");
+    let file = || format!("sqlite://{}", folder.path().join(format!("{}.db", JobId::new())).display());
+    Ok(vec![measured("in memory", || "sqlite::memory:".into())?, measured("FULL", file)?])
+}
+
+pub(crate) fn in_use_on_redis() -> flexiq::Result<Vec<Figure>> {
+    let server = Server::start();
+    Ok(vec![measured("Redis", || format!("{}?prefix=cap-{}", server.tcp_url(), JobId::new()))?])
+}
+
+fn measured(place: &str, url: impl Fn() -> String) -> flexiq::Result<Figure> {
+    let mut shares = Vec::new();
+    for _ in 0..crate::runs(3) {
+        shares.push(crate::runtime().block_on(share(&url()))?);
     }
-    Ok(figures)
+    Ok(Figure {
+        name: format!("slots in use of a cap of 3, jobs of 200 ms, {place}"),
+        value: median(&shares) * 100.0,
+        unit: "%",
+        yardstick: None,
+        reach: Reach::AtLeast(98.0),
+    })
 }
 
 /// The part of three slots that was in use from the first start to the last end.

@@ -7,19 +7,29 @@ use flexiq::internals::{Claim, Due, Enqueue, Name, NewJob, Outset, Payload, Room
 use flexiq::{JobId, Queue};
 
 use crate::figure::{Figure, Reach, median};
+use crate::redis_server::Server;
 
 const TASKS: usize = 100;
 const CLAIMS: u64 = 50;
 const EACH: u32 = 100;
 
 pub(crate) fn of_many_tasks() -> flexiq::Result<Vec<Figure>> {
+    measured("SQLite", || "sqlite::memory:".into())
+}
+
+pub(crate) fn of_many_tasks_on_redis() -> flexiq::Result<Vec<Figure>> {
+    let server = Server::start();
+    measured("Redis", || format!("{}?prefix=claims-{}", server.tcp_url(), JobId::new()))
+}
+
+fn measured(place: &str, url: impl Fn() -> String) -> flexiq::Result<Vec<Figure>> {
     let (mut many, mut one) = (Vec::new(), Vec::new());
     for _ in 0..crate::runs(5) {
-        one.push(crate::runtime().block_on(claims(1))?);
-        many.push(crate::runtime().block_on(claims(TASKS))?);
+        one.push(crate::runtime().block_on(claims(&url(), 1))?);
+        many.push(crate::runtime().block_on(claims(&url(), TASKS))?);
     }
     Ok(vec![Figure {
-        name: "claim of 100 with 100 tasks waiting, to one".into(),
+        name: format!("claim of 100 with 100 tasks waiting, to one, {place}"),
         value: median(&many),
         unit: "µs",
         yardstick: Some(median(&one)),
@@ -28,8 +38,8 @@ pub(crate) fn of_many_tasks() -> flexiq::Result<Vec<Figure>> {
 }
 
 /// The median time of a claim, in microseconds, with so many tasks waiting of the hundred that the worker has linked.
-async fn claims(waiting: usize) -> flexiq::Result<f64> {
-    let queue = Queue::open("sqlite::memory:").await?;
+async fn claims(url: &str, waiting: usize) -> flexiq::Result<f64> {
+    let queue = Queue::open(url).await?;
     let store = queue.below();
     // More than will be claimed, so that every task waits to the end.
     for _ in 0..=CLAIMS as usize * EACH as usize / 1_000 {

@@ -3,11 +3,12 @@
 //! ```sh
 //! cargo bench -p flexiq --bench figures                # a table
 //! cargo bench -p flexiq --bench figures -- --json      # for programs
-//! cargo bench -p flexiq --bench figures -- drained     # the figures whose name has this word
+//! cargo bench -p flexiq --bench figures -- drained     # the figures whose name has all of these words
 //! ```
 //!
 //! `FLEXIQ_SOAK=1` measures more often and behind longer backlogs. Each value is a median of several runs, in which the
-//! measured and its yardstick take turns, so that both meet the same machine.
+//! measured and its yardstick take turns, so that both meet the same machine. What is on Redis runs on servers that the
+//! bench starts, each on a free port and in a folder of its own, and stops.
 
 mod bare;
 mod cap;
@@ -17,8 +18,15 @@ mod drain;
 #[path = "../../../examples/starvation/experiment.rs"]
 mod experiment;
 mod figure;
+mod idle;
 mod latency;
+mod produce;
+mod raw;
+#[allow(dead_code, reason = "the bench does not break its servers")]
+#[path = "../../../tests/redis_server.rs"]
+mod redis_server;
 mod starvation;
+mod usage;
 
 use figure::Figure;
 
@@ -28,24 +36,46 @@ struct Entry {
     measure: fn() -> flexiq::Result<Vec<Figure>>,
 }
 
-const ENTRIES: [Entry; 7] = [
-    Entry { name: "drained, FULL", measure: drain::full },
-    Entry { name: "drained, NORMAL", measure: drain::normal },
-    Entry { name: "free job behind capped ones", measure: latency::behind_a_backlog },
-    Entry { name: "claim of 100 with 100 tasks waiting", measure: claim::of_many_tasks },
-    Entry { name: "slots of a cap in use", measure: cap::in_use },
-    Entry { name: "enqueue to start", measure: latency::of_an_idle_worker },
-    Entry { name: "experiment", measure: starvation::emails },
+const fn entry(name: &'static str, measure: fn() -> flexiq::Result<Vec<Figure>>) -> Entry {
+    Entry { name, measure }
+}
+
+/// Each that is named after Redis starts a server of its own.
+const ENTRIES: [Entry; 17] = [
+    entry("drained, Redis", drain::redis),
+    entry("enqueue, 64 producers, Redis", produce::from_many_tasks),
+    entry("enqueue in bulk, Redis", produce::in_bulk),
+    entry("enqueue one at a time, Redis", produce::one_at_a_time),
+    entry("enqueue to start, Redis", latency::of_an_idle_worker_on_redis),
+    entry("free job behind capped ones, Redis", latency::behind_a_backlog_on_redis),
+    entry("claim of 100 with 100 tasks waiting, Redis", claim::of_many_tasks_on_redis),
+    entry("slots of a cap in use, Redis", cap::in_use_on_redis),
+    entry("experiment, Redis", starvation::emails_on_redis),
+    entry("idle worker, Redis", idle::worker),
+    entry("memory of a waiting job, Redis", produce::memory),
+    entry("drained, SQLite", drain::sqlite),
+    entry("free job behind capped ones, SQLite", latency::behind_a_backlog),
+    entry("claim of 100 with 100 tasks waiting, SQLite", claim::of_many_tasks),
+    entry("slots of a cap in use, SQLite", cap::in_use),
+    entry("enqueue to start, SQLite", latency::of_an_idle_worker),
+    entry("experiment, SQLite", starvation::emails),
 ];
 
 fn main() {
     // Cargo adds `--bench`.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let as_json = words.iter().any(|word| word == "--json");
-    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
+    let filters: Vec<String> =
+        words.iter().filter(|word| !word.starts_with("--")).map(|word| word.to_lowercase()).collect();
+    let has_redis = has_redis();
     let mut figures = Vec::new();
     for Entry { name, measure } in ENTRIES {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {
+        let lower = name.to_lowercase();
+        if !filters.iter().all(|filter| lower.contains(filter.as_str())) {
+            continue;
+        }
+        if name.ends_with("Redis") && !has_redis {
+            eprintln!("{name}: left out, because no redis-server is installed");
             continue;
         }
         if !as_json {
@@ -58,6 +88,17 @@ fn main() {
     } else {
         print!("{}", figure::table(&figures));
     }
+}
+
+/// Whether there is a `redis-server` to be started.
+fn has_redis() -> bool {
+    let version = std::process::Command::new("redis-server").arg("--version").output();
+    version.is_ok_and(|version| version.status.success())
+}
+
+/// What fills a payload `{"padding":"…"}` up to 100 bytes.
+fn padding() -> String {
+    "x".repeat(100 - r#"{"padding":""}"#.len())
 }
 
 /// So many times, or more often in a soak.
