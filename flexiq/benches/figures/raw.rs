@@ -187,6 +187,8 @@ async fn connect(client: &redis::Client) -> MultiplexedConnection {
     client.get_multiplexed_async_connection_with_config(&config).await.expect("Redis answers")
 }
 
+/// An id as flexiq's are: its beginning ascends.
 fn id(number: usize) -> [u8; 16] {
-    (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).to_be_bytes()
+    let random = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (((number as u128) << 64) | u128::from(random)).to_be_bytes()
 }

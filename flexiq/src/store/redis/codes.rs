@@ -10,12 +10,12 @@ use crate::policy::Rate;
 pub(super) use crate::store::codes::{dead_code, read_state, scheduled_code, state_code};
 use crate::store::types::{NewJob, Outset, Payload, Stored};
 
-/// What never changes of a job, behind the head that `enqueue.lua` puts before it.
+/// What never changes of a job, behind the beginning that `enqueue.lua` puts before it.
 pub(super) fn write_body(job: &NewJob) -> Vec<u8> {
     let Outset { timeout, max_retries, result_ttl } = job.outset;
-    let flags = [timeout.is_some(), max_retries.is_some(), result_ttl.is_some()];
+    let flags = [timeout.is_some(), max_retries.is_some(), result_ttl.is_some(), !job.partition.is_empty()];
     let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u8::from(*is_set));
-    let mut body = Packed::default().byte(flags);
+    let mut body = Packed::with_room_for(job.payload.bytes.len() + 32).byte(flags);
     if let Some(timeout) = timeout {
         body = body.moment(millis(timeout));
     }
@@ -25,8 +25,10 @@ pub(super) fn write_body(job: &NewJob) -> Vec<u8> {
     if let Some(ttl) = result_ttl {
         body = body.moment(millis(ttl));
     }
-    let partition = job.partition.as_bytes();
-    body.word(partition.len() as u32).bytes(partition).byte(job.payload.codec).bytes(&job.payload.bytes).0
+    if !job.partition.is_empty() {
+        body = body.word(job.partition.len() as u32).bytes(job.partition.as_bytes());
+    }
+    body.byte(job.payload.codec).bytes(&job.payload.bytes).0
 }
 
 /// A stored body.
@@ -41,10 +43,10 @@ pub(super) struct Body {
 /// Reads a body, of which the payload may be cut off.
 pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
     let mut body = Unpacked(bytes);
-    let enqueued_at = body.moment()?;
-    let (_due, _expires, _rank) = (body.moment()?, body.moment()?, body.byte()?);
     let length = body.byte()?;
     let task = Name::new("task", body.text(length.into())?).ok()?;
+    let (_rank, due) = (body.byte()?, body.moment()?);
+    let enqueued_at = if body.byte()? > 0 { body.moment()? } else { due };
     let flags = body.byte()?;
     let mut outset = Outset::default();
     if flags & 1 > 0 {
@@ -56,7 +58,7 @@ pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
     if flags & 4 > 0 {
         outset.result_ttl = Some(duration(body.moment()?));
     }
-    let length = body.word()?;
+    let length = if flags & 8 > 0 { body.word()? } else { 0 };
     let partition = body.text(length as usize)?.to_owned();
     let payload = Payload { codec: body.byte()?, bytes: body.0.to_vec() };
     Some(Body { enqueued_at, task, outset, partition, payload })
@@ -67,12 +69,12 @@ pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> O
     let body = read_body(body)?;
     let mut run = Unpacked(run);
     let (state, reason, cancel, _lapse) = (run.byte()?, run.byte()?, run.byte()?, run.byte()?);
-    let (runs, failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?, run.word()?);
-    let _max_losses = run.word()?;
-    let (due, expires, started, ended) = (run.moment()?, run.moment()?, run.moment()?, run.moment()?);
-    let (_kept, _worker, rank) = (run.moment()?, run.id()?, run.byte()?);
-    let length = run.byte()?;
+    let (runs, _worker) = (run.word()?, run.id()?);
+    let (ended, _kept, started, _max_losses) = (run.moment()?, run.moment()?, run.moment()?, run.word()?);
+    let (failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?);
+    let (expires, length) = (run.moment()?, run.byte()?);
     let _task = run.take(length.into())?;
+    let (rank, due) = (run.byte()?, run.moment()?);
     let known = |moment: Timestamp| (moment.as_millis() > 0).then(|| moment.into());
     Some(Job {
         id: JobId::from_bytes(id),
@@ -98,15 +100,17 @@ pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> O
 /// How a job has ended.
 pub(super) fn read_stored(id: JobId, run: &[u8], value: &[u8]) -> Option<Stored> {
     let mut run = Unpacked(run);
-    let (state, reason, ..) = (run.byte()?, run.byte()?, run.take(6)?);
+    let (state, reason) = (run.byte()?, run.byte()?);
     let state = read_state(state, reason)?;
     if state == State::Succeeded {
         return read_value(value).map(Stored::Value);
     }
+    // Cancel, lapse, run and worker; moments and the losses that are forgiven.
+    run.take(1 + 1 + 4 + 16 + 3 * 6 + 4)?;
     let (failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?);
-    run.take(4 + 5 * 6 + 16 + 1)?;
-    let length = run.byte()?;
+    let (_expires, length) = (run.moment()?, run.byte()?);
     let task = run.text(length.into())?.to_owned();
+    let (_rank, _due) = (run.byte()?, run.moment()?);
     let last_error = read_error(run.0);
     Some(Stored::Failure(JobFailure { id, task, state, failures, deferrals, losses, last_error }))
 }

@@ -1,54 +1,80 @@
-//! enqueue: stores a batch of one queue, all or none.
+//! enqueue: stores batches of one queue in one step, of each all or none.
+
+use std::sync::Arc;
 
 use super::codes::{millis, rank, write_body};
 use super::wire::{Packed, Parts, Unpacked, unreadable};
-use super::{Shared, read, scripts};
+use super::{Shared, line, read, scripts};
 use crate::error::{Error, Result};
 use crate::job::{Due, JobId};
 use crate::name::Name;
 use crate::store::types::{Enqueue, Enqueued, NewJob};
 
-pub(super) async fn enqueue(store: &Shared, batch: Enqueue) -> Result<Vec<Enqueued>> {
-    let max_pending = batch.max_pending.map(|jobs| jobs.to_string()).unwrap_or_default();
-    let mut args = vec![max_pending.into_bytes()];
-    for job in &batch.jobs {
-        args.push(head(job));
-        args.push(write_body(job));
-    }
+pub(super) async fn enqueue(store: &Arc<Shared>, batch: Enqueue) -> Result<Vec<Enqueued>> {
     refuse_ids_of_other_queues(store, &batch).await?;
+    line::enqueue(store, batch).await
+}
+
+/// Stores the batches that are not refused; answers each.
+pub(super) async fn store_all(
+    store: &Shared,
+    queue: &Name,
+    batches: &[Enqueue],
+) -> Result<Vec<Result<Vec<Enqueued>>>> {
     loop {
-        let answer = store.run(&scripts::ENQUEUE, &batch.queue, args.clone()).await?;
+        let answer = store.run(&scripts::ENQUEUE, queue, arguments(batches)).await?;
         let mut parts = Parts::of(answer, store.place());
-        match parts.text()?.as_str() {
-            "new" => store.make_known(&batch.queue).await?,
-            "stored" => return stored(&batch, &parts.bytes()?, store.place()),
-            "full" => {
-                return Err(Error::QueueFull {
-                    queue: batch.queue.to_string(),
-                    max_pending: parts.number()?.unsigned_abs(),
-                    pending: parts.number()?.unsigned_abs(),
-                });
-            }
-            _ => {
-                let id = Unpacked(&parts.bytes()?).id().map(JobId::from_bytes);
-                let id = id.ok_or_else(|| unreadable(store.place(), "no id"))?;
-                return Err(clash(&batch, id, &parts.text()?, &batch.queue));
-            }
+        if parts.text()? == "new" {
+            store.make_known(queue).await?;
+            continue;
         }
+        return batches.iter().map(|batch| read_answer(batch, &mut parts, store.place())).collect();
     }
 }
 
-/// What a script has to know of a job.
-fn head(job: &NewJob) -> Vec<u8> {
+fn arguments(batches: &[Enqueue]) -> Vec<Vec<u8>> {
+    let number = |number: usize| number.to_string().into_bytes();
+    let jobs: Vec<&NewJob> = batches.iter().flat_map(|batch| &batch.jobs).collect();
+    let mut args = Vec::with_capacity(2 * jobs.len() + 8 * batches.len());
+    args.push(number(repeats(&jobs).into()));
+    args.push(number(jobs.len()));
+    args.extend(jobs.iter().map(|job| job.id.as_bytes().to_vec()));
+    args.push(number(batches.len()));
+    for batch in batches {
+        let groups: Vec<&[NewJob]> = batch.jobs.chunk_by(are_alike).collect();
+        args.push(batch.max_pending.map(|jobs| jobs.to_string()).unwrap_or_default().into_bytes());
+        args.push(number(groups.len()));
+        for group in groups {
+            args.push(head(&group[0], group.len()));
+            args.extend(group.iter().map(write_body));
+        }
+    }
+    args
+}
+
+/// Whether an id is named twice. Ids that were made one after the other ascend.
+fn repeats(jobs: &[&NewJob]) -> bool {
+    let mut ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
+    ids.sort_unstable();
+    ids.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Whether jobs have one place in the order but for their ids.
+fn are_alike(a: &NewJob, b: &NewJob) -> bool {
+    a.task == b.task && a.priority == b.priority && a.due == b.due && a.expires == b.expires
+}
+
+/// What a script has to know of so many jobs that are alike.
+fn head(job: &NewJob, jobs: usize) -> Vec<u8> {
     let (is_moment, due) = when(job.due);
     let given = u8::from(is_moment) + 2 * u8::from(job.expires.is_some());
     Packed::default()
-        .bytes(job.id.as_bytes())
         .byte(rank(job.priority))
         .byte(given)
         .moment(due)
         .moment(job.expires.map(millis).unwrap_or_default())
         .text(&job.task)
+        .word(jobs as u32)
         .0
 }
 
@@ -57,6 +83,26 @@ pub(super) fn when(due: Due) -> (bool, i64) {
     match due {
         Due::In(wait) => (false, millis(wait)),
         Due::At(moment) => (true, moment.as_millis()),
+    }
+}
+
+/// What became of one batch.
+fn read_answer(batch: &Enqueue, parts: &mut Parts<'_>, place: &str) -> Result<Result<Vec<Enqueued>>> {
+    let (kind, told) = (parts.text()?, parts.bytes()?);
+    match kind.as_str() {
+        "stored" => stored(batch, &told, place).map(Ok),
+        "full" => {
+            let text = String::from_utf8_lossy(&told);
+            let numbers =
+                text.split_once(' ').and_then(|(most, jobs)| Some((most.parse().ok()?, jobs.parse().ok()?)));
+            let (max_pending, pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
+            Ok(Err(Error::QueueFull { queue: batch.queue.to_string(), max_pending, pending }))
+        }
+        _ => {
+            let mut told = Unpacked(&told);
+            let id = told.id().map(JobId::from_bytes).ok_or_else(|| unreadable(place, "no id"))?;
+            Ok(Err(clash(batch, id, &String::from_utf8_lossy(told.0), &batch.queue)))
+        }
     }
 }
 

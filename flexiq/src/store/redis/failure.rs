@@ -1,5 +1,7 @@
 //! What Redis's errors mean to the caller: try again, or change something.
 
+use std::sync::Arc;
+
 use redis::RedisError;
 
 use crate::error::{Effect, Error};
@@ -133,6 +135,25 @@ fn code_of(error: &RedisError) -> Option<String> {
     let text = error.detail()?;
     let words = text.split(|letter: char| !letter.is_ascii_uppercase()).filter(|word| word.len() > 2);
     words.take(3).find(|word| known(word)).map(Into::into)
+}
+
+/// One error for each of those whose calls shared a step. Its source is the error that they share.
+pub(super) fn share(error: Error) -> impl Iterator<Item = Error> {
+    let error = Arc::new(error);
+    std::iter::repeat_with(move || copy(&error))
+}
+
+fn copy(error: &Arc<Error>) -> Error {
+    let source = Some(Box::new(error.clone()) as _);
+    match &**error {
+        Error::StoreUnavailable { store, effect, reason, .. } => {
+            Error::StoreUnavailable { store: store.clone(), effect: *effect, reason: reason.clone(), source }
+        }
+        Error::StoreRefused { store, reason, .. } => {
+            Error::StoreRefused { store: store.clone(), reason: reason.clone(), source }
+        }
+        other => Error::StoreRefused { store: String::new(), reason: other.to_string(), source },
+    }
 }
 
 /// The store answered, and refused.

@@ -13,6 +13,7 @@ mod fleet;
 mod hub;
 mod keys;
 mod leased;
+mod line;
 mod link;
 mod open;
 mod options;
@@ -37,6 +38,7 @@ pub use options::RedisOptions;
 
 use self::hub::Hub;
 use self::leased::Leased;
+use self::line::Line;
 use self::link::Link;
 use self::scripts::Script;
 use self::wire::Parts;
@@ -59,6 +61,7 @@ struct Shared {
     link: Link,
     hub: Hub,
     leased: Leased,
+    line: Line,
     clock: Clock,
     prefix: Name,
     /// This handle, for messages.
@@ -94,6 +97,7 @@ impl RedisStore {
             link: Link::new(&options, vec![own, called], Arc::new(told))?,
             hub: Hub::default(),
             leased: Leased::default(),
+            line: Line::default(),
             clock: options.clock,
             prefix: options.prefix,
             handle,

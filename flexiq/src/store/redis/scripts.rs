@@ -22,6 +22,7 @@ macro_rules! of_queue {
             include_str!("lua/lib/queue.lua"),
             include_str!("lua/lib/jobs.lua"),
             include_str!("lua/lib/moves.lua"),
+            include_str!("lua/lib/life.lua"),
             include_str!("lua/lib/gates.lua"),
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),

@@ -1,54 +1,93 @@
 //! turn: a worker's finishes and its next claim, in one step that may be sent again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::codes::{dead_code, millis, read_body, scheduled_code, write_error, write_value};
 use super::enqueue::when;
 use super::wire::{Packed, Parts, Unpacked, unreadable};
 use super::{Shared, scripts};
+use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::job::{JobId, Transition};
+use crate::job::{JobId, Transition, Value};
 use crate::store::types::{Claim, Claimed, Finish, Finished, LeaseId, Turn, TurnAnswer};
 
 pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> {
-    let mut args = arguments(&turn);
+    let order = Order::of(&turn.finishes);
+    let mut are_settled = false;
     loop {
-        let answer = store.run(&scripts::TURN, &turn.queue, args.clone()).await?;
+        let answer = store.run(&scripts::TURN, &turn.queue, arguments(&turn, &order, are_settled)).await?;
         let mut parts = Parts::of(answer, store.place());
         if parts.text()? == "settle" {
             // A worker has fallen silent: what it declared must not hold any more.
             store.publish().await?;
-            args[2] = b"1".to_vec();
+            are_settled = true;
             continue;
         }
-        let answer = read_answer(parts, store.place())?;
+        let answer = read_answer(parts, &order, store.place())?;
         store.leased.follow(&turn, &answer);
         return Ok(answer);
     }
 }
 
-fn arguments(turn: &Turn) -> Vec<Vec<u8>> {
+/// The order in which a turn's finishes are sent, by index: first those of one kind together.
+#[derive(Default)]
+struct Order {
+    /// Successes without a value, by the number of their run and how long they are kept.
+    successes: BTreeMap<(u32, i64), Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl Order {
+    fn of(finishes: &[Finish]) -> Self {
+        let mut order = Self::default();
+        for (index, finish) in finishes.iter().enumerate() {
+            match &finish.transition {
+                Transition::Succeed { value: Value::Unit, keep } => {
+                    order.successes.entry((finish.lease.run, millis(*keep))).or_default().push(index);
+                }
+                _ => order.others.push(index),
+            }
+        }
+        order
+    }
+
+    fn indices(&self) -> impl Iterator<Item = usize> {
+        self.successes.values().flatten().chain(&self.others).copied()
+    }
+}
+
+fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
+    let number = |number: u64| number.to_string().into_bytes();
+    let (finishes, groups, others) = (turn.finishes.len(), order.successes.len(), order.others.len());
+    // Counted as the script counts, from 1, behind the three that every script has.
+    let claim_at = 11 + groups + (finishes - others) + 2 * others;
     let mut args = vec![
         turn.worker.as_bytes().to_vec(),
-        turn.number.to_string().into_bytes(),
-        b"0".to_vec(),
-        turn.finishes.len().to_string().into_bytes(),
+        number(turn.number),
+        number(are_settled.into()),
+        number(finishes as u64),
+        number(claim_at as u64),
+        number(groups as u64),
+        number(others as u64),
     ];
-    for Finish { lease, transition } in &turn.finishes {
+    for ((run, keep), jobs) in &order.successes {
+        args.push(Packed::default().word(*run).moment(*keep).word(jobs.len() as u32).0);
+        args.extend(jobs.iter().map(|&index| turn.finishes[index].lease.job.as_bytes().to_vec()));
+    }
+    for &index in &order.others {
+        let Finish { lease, transition } = &turn.finishes[index];
         let (head, body) = finish(lease, transition);
         args.push(head);
         args.push(body);
     }
     if let Some(Claim { slots, tasks, lease }) = &turn.claim {
-        let number = |number: u64| number.to_string().into_bytes();
         args.push(number(millis(*lease).unsigned_abs()));
         args.push(number(slots.len() as u64));
         args.extend(slots.iter().map(|&free| number(free.into())));
         for room in tasks {
             args.push(room.task.as_bytes().to_vec());
-            args.push(number(room.slot as u64));
-            args.push(number(room.at_most.into()));
-            args.push(number(room.max_losses.into()));
+            args.push(Packed::default().byte(room.slot as u8).word(room.at_most).word(room.max_losses).0);
         }
     }
     args
@@ -75,32 +114,69 @@ fn finish(lease: &LeaseId, transition: &Transition) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-fn read_answer(mut parts: Parts<'_>, place: &str) -> Result<TurnAnswer> {
-    let finished = parts.bytes()?;
-    let finished = finished.iter().map(|&end| if end == b'd' { Finished::Done } else { Finished::LeaseLost });
-    let mut answer = TurnAnswer { finished: finished.collect(), ..Default::default() };
-    answer.more = parts.number()? > 0;
+fn read_answer(mut parts: Parts<'_>, order: &Order, place: &str) -> Result<TurnAnswer> {
+    let (told, more, counters) = (parts.bytes()?, parts.number()? > 0, parts.bytes()?);
+    let mut answer =
+        TurnAnswer { finished: vec![Finished::LeaseLost; told.len()], more, ..Default::default() };
+    for (index, end) in order.indices().zip(told) {
+        if end == b'd' {
+            answer.finished[index] = Finished::Done;
+        }
+    }
+    let mut counters = Unpacked(&counters);
+    let (mut same, mut of_run) = (0, Counters::default());
     while !parts.is_empty() {
-        let (head, body) = (parts.bytes()?, parts.bytes()?);
-        answer.claimed.push(claimed(&head, &body).ok_or_else(|| unreadable(place, "a job of another form"))?);
+        let (id, body) = (parts.bytes()?, parts.bytes()?);
+        let unknown = || unreadable(place, "a job of another form");
+        if same == 0 {
+            (same, of_run) = read_counters(&mut counters).ok_or_else(unknown)?;
+        }
+        same -= 1;
+        answer.claimed.push(claimed(&id, &of_run, &body).ok_or_else(unknown)?);
     }
     Ok(answer)
 }
 
-fn claimed(head: &[u8], body: &[u8]) -> Option<Claimed> {
-    let mut head = Unpacked(head);
+/// What a claim tells of a run beside its job.
+#[derive(Default)]
+struct Counters {
+    run: u32,
+    failures: u32,
+    deferrals: u32,
+    losses: u32,
+    ready_at: Timestamp,
+    claimed_at: Timestamp,
+    is_capped: bool,
+}
+
+/// The counters of so many jobs that follow each other.
+fn read_counters(text: &mut Unpacked<'_>) -> Option<(u64, Counters)> {
+    let jobs = text.number(2)?;
+    let counters = Counters {
+        run: text.word()?,
+        failures: text.word()?,
+        deferrals: text.word()?,
+        losses: text.word()?,
+        ready_at: text.moment()?,
+        claimed_at: text.moment()?,
+        is_capped: text.byte()? > 0,
+    };
+    Some((jobs, counters))
+}
+
+fn claimed(id: &[u8], counters: &Counters, body: &[u8]) -> Option<Claimed> {
     let body = read_body(body)?;
     Some(Claimed {
-        lease: LeaseId { job: JobId::from_bytes(head.id()?), run: head.word()? },
+        lease: LeaseId { job: JobId::from_bytes(Unpacked(id).id()?), run: counters.run },
         task: body.task,
         partition: body.partition,
         payload: body.payload,
         outset: body.outset,
-        failures: head.word()?,
-        deferrals: head.word()?,
-        losses: head.word()?,
-        ready_at: head.moment()?,
-        claimed_at: head.moment()?,
-        is_capped: head.byte()? > 0,
+        failures: counters.failures,
+        deferrals: counters.deferrals,
+        losses: counters.losses,
+        ready_at: counters.ready_at,
+        claimed_at: counters.claimed_at,
+        is_capped: counters.is_capped,
     })
 }

@@ -14,6 +14,10 @@ const FAR: i64 = (1 << 44) - 1;
 pub(super) struct Packed(pub(super) Vec<u8>);
 
 impl Packed {
+    pub(super) fn with_room_for(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self

@@ -1,12 +1,9 @@
 -- claim: leases the best of what may start to a worker. It looks only at the heads of lanes that are open, of tasks that the
 -- worker has room for, so that its work does not depend on how much waits. The second part of a turn.
 local MOST_JOBS, MOST_BYTES = 1000, 4194304
--- What is answered, what is kept of it, and whether a bound ended the claim early.
-local claimed, answer, more = {}, {}, 0
-
-local function claimed_head(id, job, is_capped)
-  return struct.pack('>c16I4I4I4I4I6I6B', id, job.run, job.failures, job.deferrals, job.losses, job.due, job.started, is_capped)
-end
+-- What is answered: ids and bodies in turn, and the counters of their runs; the ids for themselves, which are kept; and
+-- whether a bound ended the claim early.
+local answer, counters, claimed, more = {}, {}, {}, 0
 
 -- Whether a cap counts what goes through a gate.
 local function is_capped(through)
@@ -34,7 +31,7 @@ local function charge_passage(through)
   end
 end
 
--- What is wanted: free slots, and rooms by task.
+-- What is wanted: free slots, and rooms by task, which are read when something of the task waits.
 local function read_claim(claim_at)
   local wanted = { lease = tonumber(ARGV[claim_at]), slots = {}, rooms = {}, all = 0 }
   local slots = tonumber(ARGV[claim_at + 1])
@@ -42,45 +39,64 @@ local function read_claim(claim_at)
     wanted.slots[i] = tonumber(ARGV[claim_at + 1 + i])
     wanted.all = wanted.all + wanted.slots[i]
   end
-  for i = claim_at + 2 + slots, #ARGV, 4 do
-    wanted.rooms[ARGV[i]] = { slot = tonumber(ARGV[i + 1]) + 1, most = tonumber(ARGV[i + 2]), max_losses = tonumber(ARGV[i + 3]) }
+  local rooms = wanted.rooms
+  for i = claim_at + 2 + slots, #ARGV, 2 do
+    rooms[ARGV[i]] = ARGV[i + 1]
   end
   return wanted
 end
 
--- The tasks of which something is ready, each behind its gate.
-local function read_tasks(wanted, of_queue)
-  local all, names, tasks = redis.call('HGETALL', waiting), {}, {}
+local function read_room(text)
+  local slot, most, max_losses = struct.unpack('>BI4I4', text)
+  return { slot = slot + 1, most = most, max_losses = struct.pack('>I4', max_losses) }
+end
+
+-- The tasks of which something is ready, each behind its gate; first, the gate of the queue.
+local function read_tasks(wanted)
+  local all, names, tasks = redis.call('HGETALL', waiting), { '' }, {}
   for i = 1, #all, 2 do
     names[#names + 1] = all[i]
   end
-  if #names == 0 then return tasks end
-  local gates = of_queue.room > 0 and read_fields(limits, names) or {}
-  for i, name in ipairs(names) do
-    local room = wanted.rooms[name]
+  local gates = read_fields(limits, names)
+  local of_queue = passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
+  for i = 2, #names do
+    local name = names[i]
+    local room = wanted.rooms[name] and read_room(wanted.rooms[name])
     local most = room and math.min(room.most, wanted.slots[room.slot] or 0, MOST_JOBS) or 0
-    tasks[i] = { name = name, ready = tonumber(all[2 * i]), room = room, through = passage(read_gate(name, gates[i]), most) }
+    local ready = tonumber(all[2 * i - 2])
+    tasks[i - 1] = { name = name, ready = ready, room = room, through = passage(read_gate(name, gates[i]), most) }
   end
-  return tasks
-end
-
-local function choice(task, place)
-  return { task = task, place = place, id = string.sub(place, -16) }
+  return of_queue, tasks
 end
 
 -- The first so many of the one lane that is open: no order has to be found.
 local function choose_of_one(of_queue, task, jobs)
   local low, high = '[' .. task.name .. '\0', '(' .. task.name .. '\1'
-  local chosen = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', 0, math.min(jobs, MOST_JOBS))
-  for i, place in ipairs(chosen) do
-    chosen[i] = choice(task, place)
+  local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', 0, math.min(jobs, MOST_JOBS))
+  local tasks = {}
+  for i = 1, #places do
+    tasks[i] = task
   end
-  pass(task.through, #chosen)
-  pass(of_queue, #chosen)
-  return chosen, jobs > MOST_JOBS
+  pass(task.through, #places)
+  pass(of_queue, #places)
+  return places, tasks, jobs > MOST_JOBS
 end
 
--- Chooses the best places of the lanes that are open; answers them and whether a bound ended it.
+-- How many others wait for any of the tasks that are wanted.
+local function count_others(wanted)
+  local others = 0
+  for _, waiter in ipairs(all_waiters()) do
+    for name in pairs(wanted.rooms) do
+      if wants(waiter, name) then
+        others = others + 1
+        break
+      end
+    end
+  end
+  return others
+end
+
+-- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
 local function choose(wanted, of_queue, tasks)
   local open, startable = {}, 0
   local function free(task)
@@ -93,103 +109,122 @@ local function choose(wanted, of_queue, tasks)
       startable = startable + math.min(task.ready, task.through.room)
     end
   end
-  if #open == 0 then return {}, false end
+  if #open == 0 then return {}, {}, false end
   -- While others wait, a burst is shared with them: what is left wakes the next.
-  local others = 0
-  for _, waiter in ipairs(all_waiters()) do
-    for name in pairs(wanted.rooms) do
-      if wants(waiter, name) then
-        others = others + 1
-        break
-      end
-    end
-  end
-  local most = math.ceil(math.min(startable, of_queue.room) / (others + 1))
+  local most = math.ceil(math.min(startable, of_queue.room) / (count_others(wanted) + 1))
   if #open == 1 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / #open)
-  local heap, chosen = {}, {}
+  local heads, heap, places, chosen = make_heads(), {}, {}, {}
   for _, task in ipairs(open) do
     local chunk = math.max(math.min(share + 1, free(task), most), 1)
     local lane = { task = task, ready = task.ready, read = 0, chunk = chunk, places = {}, at = 0 }
-    if advance(lane) then push(heap, lane) end
+    if heads.advance(lane) then heads.push(heap, lane) end
   end
   while #heap > 0 and most > 0 do
     local lane = heap[1]
     local task = lane.task
     if free(task) == 0 then
-      drop_first(heap)
+      heads.drop_first(heap)
     else
-      if #chosen == MOST_JOBS then return chosen, true end
-      chosen[#chosen + 1] = choice(task, lane.places[lane.at])
+      if #chosen == MOST_JOBS then return places, chosen, true end
+      places[#chosen + 1] = lane.places[lane.at]
+      chosen[#chosen + 1] = task
       most = most - 1
       pass(task.through, 1)
       pass(of_queue, 1)
       task.room.most = task.room.most - 1
       wanted.slots[task.room.slot] = wanted.slots[task.room.slot] - 1
-      if free(task) > 0 and advance(lane) then sift_down(heap) else drop_first(heap) end
+      if free(task) > 0 and heads.advance(lane) then heads.sift_down(heap) else heads.drop_first(heap) end
     end
   end
-  return chosen, false
+  return places, chosen, false
 end
 
 -- Reads the bodies of what was chosen, and gives back what goes over the bytes that an answer may have.
-local function read_bodies(of_queue, chosen)
-  local texts, bytes, chunk = {}, 0, math.min(#chosen, 128)
-  if #chosen > 0 and redis.call('HSTRLEN', bodies, chosen[1].id) > 8192 then chunk = 4 end
-  while #texts < #chosen and bytes < MOST_BYTES do
-    local ids = {}
-    for i = #texts + 1, math.min(#texts + chunk, #chosen) do
-      ids[#ids + 1] = chosen[i].id
-    end
-    for _, body in ipairs(redis.call('HMGET', bodies, unpack(ids))) do
+local function read_bodies(of_queue, places, tasks)
+  if #places == 0 then return {}, false end
+  local texts, bytes, chunk = {}, 0, 128
+  for i = 1, #places do
+    claimed[i] = string.sub(places[i], -16)
+  end
+  if redis.call('HSTRLEN', bodies, claimed[1]) > 8192 then chunk = 4 end
+  while #texts < #places and bytes < MOST_BYTES do
+    local read = #texts
+    local found = redis.call('HMGET', bodies, unpack(claimed, read + 1, math.min(read + chunk, #places)))
+    for i = 1, #found do
       if bytes < MOST_BYTES then
-        texts[#texts + 1] = body
-        bytes = bytes + #body
+        texts[read + i] = found[i]
+        bytes = bytes + #found[i]
       end
     end
   end
-  local is_cut = #texts < #chosen
-  for i = #chosen, #texts + 1, -1 do
-    pass(chosen[i].task.through, -1)
+  local is_cut = #texts < #places
+  for i = #places, #texts + 1, -1 do
+    pass(tasks[i].through, -1)
     pass(of_queue, -1)
-    chosen[i] = nil
+    places[i], tasks[i], claimed[i] = nil, nil, nil
   end
   return texts, is_cut
 end
 
+-- What is answered of a run beside its id.
+local function counters_of(job, capped)
+  return struct.pack('>I4I4I4I4I6I6B', job.run, job.failures, job.deferrals, job.losses, job.due, job.started, capped)
+end
+
+-- Leases a job once more.
+local function lease_again(worker, task, id, text, capped)
+  local jobs = of_life()
+  local job = jobs.read_run(text)
+  if job.expires > 0 then remove(expiries, id) end
+  job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
+  job.run, job.worker, job.started = job.run + 1, worker, now
+  job.max_losses = struct.unpack('>I4', task.room.max_losses)
+  return jobs.write_run(job), counters_of(job, capped)
+end
+
+-- What all first runs share of a task whose jobs have one beginning of their bodies.
+local function first_lease(worker, task, beginning, capped)
+  local zeros = string.rep('\0', 12)
+  local started = struct.pack('>I6', now)
+  return {
+    text = '\2\0\0\0\0\0\0\1' .. worker .. zeros .. started .. task.room.max_losses .. zeros .. '\0\0\0\0\0\0' .. beginning,
+    counters = '\0\0\0\1' .. zeros .. string.sub(beginning, -6) .. started .. string.char(capped),
+  }
+end
+
 -- Leases what was chosen.
-local function lease(worker, wanted, of_queue, chosen, texts)
-  local ids = {}
-  for i, one in ipairs(chosen) do
-    ids[i] = one.id
-  end
-  local had = read_fields(runs, ids)
-  local deadline, now_text = math.min(now + wanted.lease, FAR), struct.pack('>I6', now)
-  local tail = now_text .. string.rep('\0', 12) .. worker
-  local first = struct.pack('>I4I4I4I4', 1, 0, 0, 0)
-  local heads, taken = {}, {}
-  for i, one in ipairs(chosen) do
-    local id, task = one.id, one.task
+local function lease(worker, wanted, of_queue, places, tasks, texts)
+  local had = read_fields(runs, claimed)
+  local deadline = text_of(math.min(now + wanted.lease, FAR))
+  local held, firsts, taken = {}, {}, {}
+  local same, before = 0, nil
+  for i = 1, #claimed do
+    local id, task, body, run, now_counters = claimed[i], tasks[i], texts[i]
     local capped = (is_capped(of_queue) or is_capped(task.through)) and 1 or 0
     taken[task] = (taken[task] or 0) + 1
     if had[i] then
-      local job = read_run(had[i])
-      if job.expires > 0 then remove(expiries, id) end
-      job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
-      job.run, job.worker, job.started, job.max_losses = job.run + 1, worker, now, task.room.max_losses
-      change(id, job)
-      claimed[i] = struct.pack('>c16I4', id, job.run)
-      answer[#answer + 1] = claimed_head(id, job, capped)
+      run, now_counters = lease_again(worker, task, id, had[i], capped)
     else
-      heads[task] = heads[task] or '\2\0\0\0' .. first .. struct.pack('>I4', task.room.max_losses)
-      change(id, first_run(texts[i], heads[task], tail))
-      claimed[i] = id .. '\0\0\0\1'
-      answer[#answer + 1] = id .. first .. string.sub(texts[i], 7, 12) .. now_text .. string.char(capped)
+      local beginning = string.sub(body, 1, task.begins or begins(task.name))
+      local first = firsts[beginning]
+      if not first then
+        first = first_lease(worker, task, beginning, capped)
+        firsts[beginning] = first
+      end
+      run, now_counters = first.text, first.counters
     end
-    remove(lanes, one.place)
-    add(leases, deadline, id)
-    answer[#answer + 1] = texts[i]
+    if now_counters ~= before and before then
+      counters[#counters + 1] = struct.pack('>I2', same) .. before
+      same = 0
+    end
+    same, before = same + 1, now_counters
+    changed[2 * i - 1], changed[2 * i] = id, run
+    held[2 * i - 1], held[2 * i] = deadline, id
+    answer[2 * i - 1], answer[2 * i] = id, body
   end
+  counters[#counters + 1] = struct.pack('>I2', same) .. before
+  removed[lanes], added[leases] = places, held
   for task, jobs in pairs(taken) do
     task.ready = task.ready - jobs
     count(READY, task.name, -jobs)
@@ -229,7 +264,7 @@ local function tell_truth(worker, wanted, of_queue, tasks)
   for name, sight in pairs(sights) do
     if sight == 'shut' then
       if not before[name] then redis.call('HSET', bells, name, 'shut') end
-    elseif wanted.rooms[name] or unused[name] or before[name] == 'shut' then
+    elseif before[name] ~= 'rung' and (wanted.rooms[name] or unused[name] or before[name] == 'shut') then
       ring(name)
     end
   end
@@ -247,13 +282,12 @@ local function claim(worker, claim_at)
     ring_for_moves()
     return
   end
-  local of_queue = passage(gate_of(''), math.min(wanted.all, MOST_JOBS))
-  local tasks = read_tasks(wanted, of_queue)
-  local chosen, is_bounded = choose(wanted, of_queue, tasks)
-  local texts, is_cut = read_bodies(of_queue, chosen)
+  local of_queue, tasks = read_tasks(wanted)
+  local places, chosen, is_bounded = choose(wanted, of_queue, tasks)
+  local texts, is_cut = read_bodies(of_queue, places, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
-  if #chosen > 0 then
-    lease(worker, wanted, of_queue, chosen, texts)
+  if #claimed > 0 then
+    lease(worker, wanted, of_queue, places, chosen, texts)
     charge_passage(of_queue)
     for _, task in ipairs(tasks) do
       charge_passage(task.through)

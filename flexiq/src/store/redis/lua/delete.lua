@@ -1,7 +1,7 @@
 -- delete: deletes a job that has ended.
 -- ARGV  4 job
 -- Returns 1 if it did, 0 if the job has not ended, -1 if it is not there
-local job = find_job(ARGV[4])
+local job = of_life().find_job(ARGV[4])
 if not job then return -1 end
 if job.state < SUCCEEDED then return 0 end
 delete_ended(job.state, { ARGV[4] })

@@ -2,9 +2,10 @@
 -- ARGV  4 job, 5 handle
 -- Returns 'none', 'later', or 'ended', run and value
 local id, handle = ARGV[4], ARGV[5]
-local job = find_job(id)
+local jobs = of_life()
+local job = jobs.find_job(id)
 if not job then return { 'none' } end
-if job.state >= SUCCEEDED then return { 'ended', write_run(job), redis.call('HGET', values, id) or '' } end
+if job.state >= SUCCEEDED then return { 'ended', jobs.write_run(job), redis.call('HGET', values, id) or '' } end
 local told = redis.call('HGET', awaited, id) or ''
 for at = 1, #told, 16 do
   if string.sub(told, at, at + 15) == handle then return { 'later' } end

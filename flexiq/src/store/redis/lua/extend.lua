@@ -14,11 +14,11 @@ local ids, told, renewed = {}, {}, {}
 for i = 9, #ARGV do
   ids[#ids + 1] = string.sub(ARGV[i], 1, 16)
 end
-local texts = read_fields(runs, ids)
+local texts, jobs = read_fields(runs, ids), of_life()
 local deadline = math.min(now + length, FAR)
 for i, id in ipairs(ids) do
   local _, run, lapse = struct.unpack('>c16I4B', ARGV[8 + i])
-  local job = texts[i] and read_run(texts[i])
+  local job = texts[i] and jobs.read_run(texts[i])
   if job and job.state == RUNNING and job.worker == worker and job.run == run then
     told[i] = job.cancel > 0 and 'c' or 'h'
     renewed[#renewed + 1] = deadline
@@ -27,11 +27,11 @@ for i, id in ipairs(ids) do
       -- The worker knows: it need not be called again.
       remove(called, worker .. id)
       job.cancel = 2
-      change(id, job)
+      jobs.change(id, job)
     end
     if job.lapse ~= lapse then
       job.lapse = lapse
-      change(id, job)
+      jobs.change(id, job)
     end
   else
     told[i] = 'l'
@@ -40,7 +40,10 @@ end
 call_in_pieces('ZADD', leases, renewed)
 write_moves()
 local has_expired, has_more = keep_house()
-prune(MOST_PRUNED)
+for state = SUCCEEDED, EXPIRED do
+  prune(state, MOST_PRUNED)
+end
+write_counts()
 redis.call('HDEL', meta, 'alarm_taken')
 local opened = redis.call('ZRANGEBYSCORE', openings, '-inf', now)
 call_in_pieces('ZREM', openings, opened)

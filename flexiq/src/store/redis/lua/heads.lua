@@ -1,62 +1,60 @@
--- heads: the lanes that are open, as a heap: the one whose head is best stands first.
-
--- Whether the byte string `a` comes before `b`: the language compares by the locale.
-local function is_before(a, b)
-  for i = 1, #a do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x < y end
-  end
-  return false
-end
-
--- The next place of a lane, read in chunks; false if there is none.
-local function advance(lane)
-  lane.at = lane.at + 1
-  if lane.at > #lane.places then
-    if lane.read >= lane.ready then return false end
-    local low, high = '[' .. lane.task.name .. '\0', '(' .. lane.task.name .. '\1'
-    lane.places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', lane.read, lane.chunk)
-    lane.read = lane.read + #lane.places
-    lane.chunk = lane.chunk * 4
-    lane.at = 1
-    if #lane.places == 0 then return false end
-  end
-  lane.order = struct.unpack('>I7', lane.places[lane.at], #lane.task.name + 2)
-  return true
-end
-
-local function goes_first(a, b)
-  if a.order ~= b.order then return a.order < b.order end
-  return is_before(string.sub(a.places[a.at], -16), string.sub(b.places[b.at], -16))
-end
-
--- A heap of lanes: the one whose head is best stands first.
-local function push(heap, lane)
-  local at = #heap + 1
-  heap[at] = lane
-  while at > 1 do
-    local above = math.floor(at / 2)
-    if not goes_first(heap[at], heap[above]) then return end
-    heap[at], heap[above] = heap[above], heap[at]
-    at = above
-  end
-end
-
-local function sift_down(heap)
-  local at = 1
-  while true do
-    local least = at
-    for below = 2 * at, 2 * at + 1 do
-      if heap[below] and goes_first(heap[below], heap[least]) then least = below end
+-- heads: the lanes that are open, as a heap: the one whose head is best stands first. Made where more than one lane is open.
+local function make_heads()
+  -- The next place of a lane, read in chunks; false if there is none.
+  local function advance(lane)
+    lane.at = lane.at + 1
+    if lane.at > #lane.places then
+      if lane.read >= lane.ready then return false end
+      local low, high = '[' .. lane.task.name .. '\0', '(' .. lane.task.name .. '\1'
+      lane.places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', lane.read, lane.chunk)
+      lane.read = lane.read + #lane.places
+      lane.chunk = lane.chunk * 4
+      lane.at = 1
+      if #lane.places == 0 then return false end
     end
-    if least == at then return end
-    heap[at], heap[least] = heap[least], heap[at]
-    at = least
+    -- As numbers, because the language compares strings by the locale: rank and age, then the id.
+    lane.order, lane.first, lane.second, lane.third =
+      struct.unpack('>I7I6I6I4', lane.places[lane.at], #lane.task.name + 2)
+    return true
   end
-end
 
-local function drop_first(heap)
-  heap[1] = heap[#heap]
-  heap[#heap] = nil
-  if #heap > 1 then sift_down(heap) end
+  local function goes_first(a, b)
+    if a.order ~= b.order then return a.order < b.order end
+    if a.first ~= b.first then return a.first < b.first end
+    if a.second ~= b.second then return a.second < b.second end
+    return a.third < b.third
+  end
+
+  -- A heap of lanes: the one whose head is best stands first.
+  local function push(heap, lane)
+    local at = #heap + 1
+    heap[at] = lane
+    while at > 1 do
+      local above = math.floor(at / 2)
+      if not goes_first(heap[at], heap[above]) then return end
+      heap[at], heap[above] = heap[above], heap[at]
+      at = above
+    end
+  end
+
+  local function sift_down(heap)
+    local at = 1
+    while true do
+      local least = at
+      for below = 2 * at, 2 * at + 1 do
+        if heap[below] and goes_first(heap[below], heap[least]) then least = below end
+      end
+      if least == at then return end
+      heap[at], heap[least] = heap[least], heap[at]
+      at = least
+    end
+  end
+
+  local function drop_first(heap)
+    heap[1] = heap[#heap]
+    heap[#heap] = nil
+    if #heap > 1 then sift_down(heap) end
+  end
+
+  return { advance = advance, push = push, sift_down = sift_down, drop_first = drop_first }
 end

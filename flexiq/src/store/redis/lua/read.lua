@@ -1,13 +1,13 @@
 -- read: what people are shown of jobs: their runs, and the heads of their bodies.
 -- ARGV  4 bytes of a body that hold its head, then ids
 -- Returns for each job that is there: id, run, and the head of its body
-local answer = {}
+local answer, jobs = {}, of_life()
 for i = 5, #ARGV do
   local id = ARGV[i]
-  local job = find_job(id)
+  local job = jobs.find_job(id)
   if job then
     answer[#answer + 1] = id
-    answer[#answer + 1] = write_run(job)
+    answer[#answer + 1] = jobs.write_run(job)
     answer[#answer + 1] = string.sub(redis.call('HGET', bodies, id), 1, tonumber(ARGV[4]))
   end
 end

@@ -3,13 +3,14 @@
 -- ARGV  4 job
 -- Returns 1 if it did, 0 if the job is in another state, -1 if it is not there
 local id = ARGV[4]
-local job = find_job(id)
+local jobs = of_life()
+local job = jobs.find_job(id)
 if not job then return -1 end
 if job.state <= SUCCEEDED then return 0 end
 job.failures, job.deferrals, job.losses, job.cancel, job.expires = 0, 0, 0, 0, 0
 job.started, job.error, job.due = 0, '', now
-make_pending(id, job, READY)
 job.ended = 0
+jobs.make_pending(id, job, READY)
 write_moves()
 ring_for_moves()
 tell_keeper()

@@ -19,12 +19,15 @@ local prefix, queue_name = ARGV[2], ARGV[3]
 local FAR = 2 ^ 44 - 1
 local DAY = 86400000
 local KEEP_DEAD = 90 * DAY
--- By state: how many of one queue are kept.
-local MOST_KEPT = { [SUCCEEDED] = 100000, [DEAD] = 10000, [CANCELLED] = 10000, [EXPIRED] = 10000 }
 
 -- The moment that is meant by a distance from now, or by a moment.
 local function moment_of(is_moment, ms)
   return math.min(is_moment == 1 and ms or now + ms, FAR)
+end
+
+-- A moment as text: a number that is handed to Redis is written with 17 digits each time, which takes longer than its call.
+local function text_of(moment)
+  return string.format('%.0f', moment)
 end
 
 -- Calls a variadic command in pieces that unpack can carry.
@@ -36,6 +39,8 @@ end
 
 -- Reads many fields of a hash, in pieces that unpack can carry.
 local function read_fields(key, fields)
+  if #fields == 0 then return {} end
+  if #fields <= 6000 then return redis.call('HMGET', key, unpack(fields)) end
   local found = {}
   for from = 1, #fields, 6000 do
     local piece = redis.call('HMGET', key, unpack(fields, from, math.min(from + 5999, #fields)))
