@@ -20,14 +20,16 @@ macro_rules! of_queue {
     ($($name:ident $($file:literal)+;)*) => {$(
         pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
             include_str!("lua/lib/queue.lua"),
+            // What a function takes from outside is searched for when it is made, and found at once in its own surroundings.
+            "return (function()",
             include_str!("lua/lib/jobs.lua"),
             include_str!("lua/lib/moves.lua"),
             include_str!("lua/lib/life.lua"),
             include_str!("lua/lib/gates.lua"),
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),
-            include_str!("lua/lib/house.lua"),
-            $(include_str!(concat!("lua/", $file, ".lua"))),+
+            $(include_str!(concat!("lua/", $file, ".lua"))),+,
+            "end)()",
         ]));
     )*};
 }
@@ -45,8 +47,8 @@ macro_rules! of_fleet {
 
 of_queue! {
     ENQUEUE "enqueue";
-    TURN "finish" "heads" "claim" "turn";
-    EXTEND "extend";
+    TURN "lib/house" "finish" "heads" "claim" "turn";
+    EXTEND "lib/house" "extend";
     ENTER "enter";
     LEAVE "leave";
     ALARM "alarm";
@@ -55,7 +57,7 @@ of_queue! {
     BEAT "beat";
     CANCEL "cancel";
     RETRY "retry";
-    DELETE "delete";
+    DELETE "lib/house" "delete";
     READ "read";
     ENDED "ended";
 }

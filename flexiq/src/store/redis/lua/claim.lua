@@ -62,7 +62,7 @@ local function read_tasks(wanted)
   for i = 2, #names do
     local name = names[i]
     local room = wanted.rooms[name] and read_room(wanted.rooms[name])
-    local most = room and math.min(room.most, wanted.slots[room.slot] or 0, MOST_JOBS) or 0
+    local most = room and math.min(room.most, wanted.slots[room.slot], MOST_JOBS) or 0
     local ready = tonumber(all[2 * i - 2])
     tasks[i - 1] = { name = name, ready = ready, room = room, through = passage(read_gate(name, gates[i]), most) }
   end
@@ -72,7 +72,7 @@ end
 -- The first so many of the one lane that is open: no order has to be found.
 local function choose_of_one(of_queue, task, jobs)
   local low, high = '[' .. task.name .. '\0', '(' .. task.name .. '\1'
-  local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', 0, math.min(jobs, MOST_JOBS))
+  local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', text_of(math.min(jobs, MOST_JOBS)))
   local tasks = {}
   for i = 1, #places do
     tasks[i] = task
@@ -99,12 +99,16 @@ end
 -- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
 local function choose(wanted, of_queue, tasks)
   local open, startable = {}, 0
+  local slots = wanted.slots
   local function free(task)
+    return math.min(task.room.most, slots[task.room.slot], task.through.room, of_queue.room)
+  end
+  local function is_open(task)
     local room = task.room
-    return room and math.min(room.most, wanted.slots[room.slot] or 0, task.through.room, of_queue.room) or 0
+    return room.most > 0 and slots[room.slot] > 0 and task.through.room > 0 and of_queue.room > 0
   end
   for _, task in ipairs(tasks) do
-    if free(task) > 0 then
+    if task.room and is_open(task) then
       open[#open + 1] = task
       startable = startable + math.min(task.ready, task.through.room)
     end
@@ -123,7 +127,7 @@ local function choose(wanted, of_queue, tasks)
   while #heap > 0 and most > 0 do
     local lane = heap[1]
     local task = lane.task
-    if free(task) == 0 then
+    if not is_open(task) then
       heads.drop_first(heap)
     else
       if #chosen == MOST_JOBS then return places, chosen, true end
@@ -132,9 +136,10 @@ local function choose(wanted, of_queue, tasks)
       most = most - 1
       pass(task.through, 1)
       pass(of_queue, 1)
-      task.room.most = task.room.most - 1
-      wanted.slots[task.room.slot] = wanted.slots[task.room.slot] - 1
-      if free(task) > 0 and heads.advance(lane) then heads.sift_down(heap) else heads.drop_first(heap) end
+      local room = task.room
+      room.most, slots[room.slot] = room.most - 1, slots[room.slot] - 1
+      -- Nothing more is wanted of the others.
+      if most > 0 and is_open(task) and heads.advance(lane) then heads.sift_down(heap) else heads.drop_first(heap) end
     end
   end
   return places, chosen, false
@@ -193,9 +198,20 @@ local function first_lease(worker, task, beginning, capped)
   }
 end
 
+-- The runs that the claimed jobs have had; none if no job has a run but those that are leased or have ended. To count
+-- them is less work than to look for each of many.
+local function runs_of_claimed()
+  if #claimed < 20 then return read_fields(runs, claimed) end
+  local others = redis.call('HLEN', runs) - leased()
+  for state = SUCCEEDED, EXPIRED do
+    others = others - redis.call('ZCARD', ended_keys[state])
+  end
+  return others > 0 and read_fields(runs, claimed) or {}
+end
+
 -- Leases what was chosen.
 local function lease(worker, wanted, of_queue, places, tasks, texts)
-  local had = read_fields(runs, claimed)
+  local had = runs_of_claimed()
   local deadline = text_of(math.min(now + wanted.lease, FAR))
   local held, firsts, taken = {}, {}, {}
   local same, before = 0, nil

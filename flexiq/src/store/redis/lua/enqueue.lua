@@ -42,7 +42,7 @@ local pending
 local function is_full(max_pending, new)
   if not max_pending or new == 0 then return nil end
   if not pending then
-    pending = redis.call('HLEN', bodies) - redis.call('ZCARD', leases)
+    pending = redis.call('HLEN', bodies) - leased()
     for state = SUCCEEDED, EXPIRED do
       pending = pending - redis.call('ZCARD', ended_keys[state])
     end

@@ -6,7 +6,7 @@ local function make_heads()
     if lane.at > #lane.places then
       if lane.read >= lane.ready then return false end
       local low, high = '[' .. lane.task.name .. '\0', '(' .. lane.task.name .. '\1'
-      lane.places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', lane.read, lane.chunk)
+      lane.places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(lane.read), text_of(lane.chunk))
       lane.read = lane.read + #lane.places
       lane.chunk = lane.chunk * 4
       lane.at = 1

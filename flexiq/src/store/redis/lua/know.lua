@@ -2,6 +2,7 @@
 -- ARGV  4 version, 5 the first moment at which a worker falls silent ('' for none), then two of each limited task, or
 --       of the queue itself (''): its name, and `paused|cap|rates|max_pending`
 redis.call('HSET', meta, 'is_known', 1)
+redis.call('ZADD', leases, text_of(FAR), LAST_LEASE)
 if redis.call('HEXISTS', meta, 'beat_at') == 0 then
   redis.call('HSET', meta, 'beat_at', string.format('%.0f', now))
 end

@@ -126,7 +126,7 @@ local function read_gate(name, text)
 end
 
 local function running_of(gate)
-  if gate.name == '' then return redis.call('ZCARD', leases) end
+  if gate.name == '' then return leased() end
   return tonumber(redis.call('HGET', counts, RUNNING .. gate.name) or 0)
 end
 

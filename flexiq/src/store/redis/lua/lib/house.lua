@@ -1,5 +1,5 @@
 -- What time alone does to jobs: expire, promote, reap. Each is bounded; what is left is done by the next step.
-local MOST_MOVED, MOST_REAPED = 1000, 100
+local MOST_MOVED, MOST_REAPED = '1000', '100'
 
 local function expire(ids)
   local texts, jobs = read_fields(runs, ids), of_life()
@@ -56,23 +56,23 @@ end
 -- Keeps house; answers whether something expired still stands among the ready, and whether more is due.
 local function keep_house()
   -- Expiry after reaping and before promotion: what is given back, or becomes due, when its time is over does not start.
-  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', now, 'LIMIT', 0, MOST_REAPED)
+  local lapsed = redis.call('ZRANGEBYSCORE', leases, '-inf', now_text, 'LIMIT', '0', MOST_REAPED)
   if #lapsed > 0 and not may_reap() then lapsed = {} end
   if #lapsed > 0 then
     reap(lapsed)
     write_moves()
   end
-  local expired = redis.call('ZRANGEBYSCORE', expiries, '-inf', now, 'LIMIT', 0, MOST_MOVED)
+  local expired = redis.call('ZRANGEBYSCORE', expiries, '-inf', now_text, 'LIMIT', '0', MOST_MOVED)
   if #expired > 0 then
     expire(expired)
     write_moves()
   end
-  local due = redis.call('ZRANGEBYSCORE', scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST_MOVED)
+  local due = redis.call('ZRANGEBYSCORE', scheduled, '-inf', now_text, 'WITHSCORES', 'LIMIT', '0', MOST_MOVED)
   if #due > 0 then
     promote(due)
     write_moves()
   end
-  return #expired == MOST_MOVED, #due == 2 * MOST_MOVED or #lapsed == MOST_REAPED
+  return #expired == tonumber(MOST_MOVED), #due == 2 * MOST_MOVED or #lapsed == tonumber(MOST_REAPED)
 end
 
 -- Deletes ended jobs.
@@ -96,6 +96,6 @@ local function prune(state, most)
   if excess > 0 then
     delete_ended(state, redis.call('ZRANGE', key, 0, math.min(excess, most) - 1))
   elseif excess > -most_kept then
-    delete_ended(state, redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, most))
+    delete_ended(state, redis.call('ZRANGEBYSCORE', key, '-inf', now_text, 'LIMIT', '0', most))
   end
 end

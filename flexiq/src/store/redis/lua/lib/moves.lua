@@ -29,16 +29,36 @@ local function count(state, task, jobs)
   by_task[task] = (by_task[task] or 0) + jobs
 end
 
+-- Adds to the counts of a hash; those of nothing are deleted.
+local function write_counts_of(key, fields, jobs)
+  if #fields == 0 then return end
+  local before, written, gone = read_fields(key, fields), {}, {}
+  for i, field in ipairs(fields) do
+    local now_jobs = (before[i] or 0) + jobs[i]
+    if now_jobs == 0 then
+      gone[#gone + 1] = field
+    else
+      written[#written + 1] = field
+      written[#written + 1] = text_of(now_jobs)
+    end
+  end
+  call_in_pieces('HDEL', key, gone)
+  call_in_pieces('HSET', key, written)
+end
+
 local function write_counts()
+  local of_waiting, of_others = { fields = {}, jobs = {} }, { fields = {}, jobs = {} }
   for state, by_task in pairs(moved) do
     for task, jobs in pairs(by_task) do
       if jobs ~= 0 then
-        local key, field = counts, state .. task
-        if state == READY then key, field = waiting, task end
-        if redis.call('HINCRBY', key, field, jobs) == 0 then redis.call('HDEL', key, field) end
+        local to = state == READY and of_waiting or of_others
+        to.fields[#to.fields + 1] = state == READY and task or state .. task
+        to.jobs[#to.fields] = jobs
       end
     end
   end
+  write_counts_of(waiting, of_waiting.fields, of_waiting.jobs)
+  write_counts_of(counts, of_others.fields, of_others.jobs)
   moved = {}
 end
 

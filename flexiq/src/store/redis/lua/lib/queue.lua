@@ -15,6 +15,14 @@ if not now then
 end
 local prefix, queue_name = ARGV[2], ARGV[3]
 
+-- Stands last among the leases. So long a member makes Redis keep an order for many, where it would walk through all of
+-- a few with each call.
+local LAST_LEASE = string.rep('\0', 65)
+
+local function leased()
+  return math.max(redis.call('ZCARD', leases) - 1, 0)
+end
+
 -- No moment lies beyond this: an order of rank and age then fits a number exactly.
 local FAR = 2 ^ 44 - 1
 local DAY = 86400000
@@ -25,10 +33,11 @@ local function moment_of(is_moment, ms)
   return math.min(is_moment == 1 and ms or now + ms, FAR)
 end
 
--- A moment as text: a number that is handed to Redis is written with 17 digits each time, which takes longer than its call.
-local function text_of(moment)
-  return string.format('%.0f', moment)
+-- A whole number as text: one that is handed over as a number is written with 17 digits, which costs as much as a call.
+local function text_of(number)
+  return string.format('%.0f', number)
 end
+local now_text = text_of(now)
 
 -- Calls a variadic command in pieces that unpack can carry.
 local function call_in_pieces(command, key, list)
