@@ -1,5 +1,7 @@
 //! A server that is there, and is disturbed: scripts flushed, connections killed, stopped, full, a replica for a while.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -123,14 +125,16 @@ async fn a_server_with_too_many_clients_is_tried_until_there_is_room() {
     let stage = Stage::new().await;
     let load = stage.load();
     stage.goes_on().await;
-    stage.server.tell("CONFIG SET maxclients 1");
-    stage.server.tell("CLIENT KILL TYPE pubsub");
+    // The only one that is let in, for as long as it stays.
+    let mut operator = TcpStream::connect(("127.0.0.1", stage.server.port())).expect("there is room");
+    operator.write_all(b"CONFIG SET maxclients 1\r\nCLIENT KILL TYPE pubsub\r\n").expect("it listens");
     pass(2_000).await;
-    stage.server.tell("CONFIG SET maxclients 10000");
+    operator.write_all(b"CONFIG SET maxclients 10000\r\n").expect("it listens");
     let after = stage.goes_on().await;
     println!("room for clients again: a job ran {after:?} after");
     assert!(after < Duration::from_secs(5), "it goes on after {after:?}");
     let made = load.stop().await;
+    assert!(made.errors.is_empty(), "a call waits until there is room: {:?}", made.errors);
     stage.accounts_for(&made).await;
 }
 

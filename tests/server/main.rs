@@ -7,4 +7,5 @@ mod refusals;
 mod restarts;
 mod stage;
 mod tls;
+mod told;
 mod tries;

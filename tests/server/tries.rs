@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use flexiq_tests::soon;
 
 use crate::stage::{Stage, enqueue_brief, pass};
+use crate::told;
 
 /// What stands in for a server.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,7 @@ fn say_loading(mut stream: &TcpStream) {
 
 /// Puts something else in a busy fleet's place for some seconds; answers the tries per second of one handle.
 async fn while_it_is_away(stand: Stand) -> f64 {
+    told::listen();
     let mut stage = Stage::with(&["--appendonly", "yes", "--appendfsync", "always"]).await;
     let load = stage.load();
     stage.goes_on().await;
@@ -101,6 +103,8 @@ async fn while_it_is_away(stand: Stand) -> f64 {
     let tries = stand_in.leave() as f64 / begun.elapsed().as_secs_f64() / 3.0;
     stage.server.start_again();
     let after = stage.goes_on().await;
+    let lines = told::count("the store is away", &format!("127.0.0.1:{}/", stage.server.port()));
+    assert_eq!(lines, 2, "each of the two workers says once that its store is away");
     println!("{stand:?}: {tries:.1} tries a second of each handle; a job ran {after:?} after the return");
     assert!(after < Duration::from_secs(5), "it goes on after {after:?}");
     for result in results {
