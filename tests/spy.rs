@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::soon;
 
-/// The verbs that can be disturbed.
+/// The verbs that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     /// Jobs are stored.
@@ -22,6 +22,8 @@ pub enum Verb {
     Turn,
     /// Leases are renewed.
     Extend,
+    /// A worker sleeps. Counted when it begins to, and not disturbed.
+    Wait,
 }
 
 /// Whether a disturbed call took effect.
@@ -58,7 +60,7 @@ impl Spy {
         self.store.clone()
     }
 
-    /// How often a verb was called and answered.
+    /// How often a verb was called and answered, or a wait was begun.
     pub fn calls(&self, verb: Verb) -> usize {
         self.state().calls.get(&verb).copied().unwrap_or(0)
     }
@@ -126,9 +128,13 @@ impl Spy {
             Some(Fault::After) => step().await.and_then(|_| Err(self.unavailable())),
             None => step().await,
         };
+        self.count(verb);
+        answer
+    }
+
+    fn count(&self, verb: Verb) {
         *self.state().calls.entry(verb).or_default() += 1;
         self.called.notify_waiters();
-        answer
     }
 }
 
@@ -154,7 +160,10 @@ impl Store for Spy {
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {
-        self.store.wait(wait)
+        Box::pin(async {
+            self.count(Verb::Wait);
+            self.store.wait(wait).await
+        })
     }
 
     fn called(&self, worker: WorkerId) -> Step<'_, ()> {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! faults-crew work  URL LEDGER QUEUE      a worker of 8 slots with a lease of 2 s, until SIGTERM
+//! faults-crew idle  URL LEDGER            the same with 100 slots and the usual lease, of the queue "burst"
 //! faults-crew store URL LEDGER            a producer: calls and batches, one after the other, until it is killed
 //! faults-crew again URL LEDGER FOLDER     a producer that sends once more what the ledgers of a folder leave unknown
 //! faults-crew press URL LEDGER PENDING N  eight threads that press N jobs each on a queue that takes PENDING
@@ -41,6 +42,11 @@ async fn five(#[state] pen: Pen, #[context] context: Context, millis: u64) {
     write_down(&pen, &context, millis).await;
 }
 
+#[flexiq::task(queue = "burst")]
+async fn loose(#[state] pen: Pen, #[context] context: Context, millis: u64) {
+    write_down(&pen, &context, millis).await;
+}
+
 async fn write_down(pen: &Pen, context: &Context, millis: u64) {
     pen.start(context);
     tokio::time::sleep(Duration::from_millis(millis)).await;
@@ -61,11 +67,12 @@ async fn main() -> flexiq::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["work", url, ledger, queue] => work(url, &pen(ledger), queue).await,
+        ["idle", url, ledger] => idle(url, &pen(ledger)).await,
         ["store", url, ledger] => store(url, &pen(ledger)).await,
         ["again", url, ledger, folder] => again(url, &pen(ledger), Path::new(folder)).await,
         ["press", url, ledger, pending, jobs] => press(url, &pen(ledger), number(pending), number(jobs)),
         _ => {
-            eprintln!("usage: faults-crew work|store|again|press URL LEDGER …");
+            eprintln!("usage: faults-crew work|idle|store|again|press URL LEDGER …");
             std::process::exit(2);
         }
     }
@@ -82,6 +89,11 @@ fn number(text: &str) -> usize {
 async fn work(url: &str, pen: &Pen, queue: &str) -> flexiq::Result<()> {
     let worker = Queue::open(url).await?.worker().state(pen.clone()).queues([queue]);
     worker.async_concurrency(6).workers(2).lease(LEASE).run().await
+}
+
+async fn idle(url: &str, pen: &Pen) -> flexiq::Result<()> {
+    let worker = Queue::open(url).await?.worker().state(pen.clone()).queues(["burst"]);
+    worker.async_concurrency(100).run().await
 }
 
 async fn store(url: &str, pen: &Pen) -> flexiq::Result<()> {

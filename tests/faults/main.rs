@@ -6,7 +6,7 @@ pub(crate) mod dose;
 mod fleet_cap;
 mod full_queue;
 mod kill_loop;
-mod place;
+pub(crate) mod place;
 pub(crate) mod process;
 mod producers;
 mod signals;

@@ -1,5 +1,6 @@
 //! The faults on Redis, and what only its server can tell.
 
+mod burst;
 mod silence;
 #[path = "main.rs"]
 mod suite;

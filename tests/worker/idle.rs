@@ -1,9 +1,11 @@
 //! Who is started by what, and when a worker has nothing left to do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use flexiq::State;
-use flexiq_tests::{Journal, soon};
+use flexiq::{Queue, State};
+use flexiq_tests::{Journal, Spy, Verb, soon};
+use tokio::sync::Semaphore;
 
 use super::queue;
 
@@ -89,6 +91,49 @@ async fn many_workers_share_a_burst_and_run_each_job_once() {
     }
     assert_eq!(journal.count("known"), 1_000);
     for worker in workers {
+        worker.shutdown().await.expect("it stops");
+    }
+}
+
+/// Runs until the test lets it go.
+#[flexiq::task]
+async fn held(#[state] journal: Journal, #[state] gate: Gate) {
+    journal.note("held");
+    gate.0.acquire().await.expect("never closed for good").forget();
+}
+
+#[derive(Clone)]
+struct Gate(Arc<Semaphore>);
+
+#[tokio::test]
+async fn a_burst_reaches_every_worker_that_sleeps() {
+    const WORKERS: usize = 10;
+    let (queue, _clock) = queue().await;
+    let spy = Spy::on(queue.below());
+    let queue = Queue::on(spy.clone());
+    let gate = Gate(Arc::new(Semaphore::new(0)));
+    let builder = queue.worker().tasks([task_held()]).async_concurrency(100).state(gate.clone());
+    let mut workers = Vec::new();
+    for _ in 0..WORKERS {
+        let journal = Journal::default();
+        workers.push((builder.clone().state(journal.clone()).start().await.expect("it starts"), journal));
+    }
+    spy.wait_for(Verb::Wait, WORKERS).await;
+    let jobs = queue.enqueue_many((0..100).map(|_| enqueue_held(&queue))).await.expect("stored");
+    let runs = async {
+        loop {
+            let runs: Vec<usize> = workers.iter().map(|(_, journal)| journal.count("held")).collect();
+            if runs.iter().sum::<usize>() == jobs.len() {
+                return runs;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let runs = soon("all run at once, for there is room", runs).await;
+    // Who comes back for more counts as one who waits, so that the last get less than a tenth.
+    assert!(runs.iter().all(|&runs| (1..=25).contains(&runs)), "{runs:?}");
+    gate.0.add_permits(jobs.len());
+    for (worker, _) in workers {
         worker.shutdown().await.expect("it stops");
     }
 }
