@@ -61,6 +61,8 @@ impl Server {
             .args(["-c", "cat >/dev/null; kill -9 $(cat \"$0/pid\"); rm -rf \"$0\""])
             .arg(folder.path())
             .stdin(Stdio::piped())
+            // They live a moment longer than the test, and must not hold its output open.
+            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("sh starts");
@@ -161,6 +163,7 @@ fn launch(folder: &TempDir, port: u16, settings: &[String]) -> Child {
         .args(settings)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .expect("redis-server starts: apt-get install redis-server, or name one in FLEXIQ_TEST_REDIS_URL");
     std::fs::write(folder.path().join("pid"), process.id().to_string()).expect("the folder can be written");
