@@ -345,6 +345,8 @@ async fn leave_unheard(bench: &Bench, proxy: &Proxy) {
     while !proxy.has_cut() {
         tokio::task::yield_now().await;
     }
+    // Its handle connects anew, and listens again.
+    bench.store.queues().await.expect("the server answers");
 }
 
 #[tokio::test]
