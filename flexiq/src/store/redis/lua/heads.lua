@@ -37,17 +37,20 @@ local function make_heads()
     end
   end
 
+  -- Lets the first sink to its place: the better of the two below rises until it goes before both.
   local function sift_down(heap)
-    local at = 1
-    while true do
-      local least = at
-      for below = 2 * at, 2 * at + 1 do
-        if heap[below] and goes_first(heap[below], heap[least]) then least = below end
+    local lane, last, at = heap[1], #heap, 1
+    local below = 2
+    while below <= last do
+      local least, other = heap[below], heap[below + 1]
+      if other and (other.order < least.order or other.order == least.order and goes_first(other, least)) then
+        least, below = other, below + 1
       end
-      if least == at then return end
-      heap[at], heap[least] = heap[least], heap[at]
-      at = least
+      if lane.order < least.order or lane.order == least.order and goes_first(lane, least) then break end
+      heap[at], at = least, below
+      below = 2 * at
     end
+    heap[at] = lane
   end
 
   local function drop_first(heap)
