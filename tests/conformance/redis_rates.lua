@@ -6,9 +6,9 @@ local answer = {}
 for i = 4, #ARGV, 3 do
   now = tonumber(ARGV[i])
   local wanted, gate = tonumber(ARGV[i + 1]), read_gate('task', '0||' .. ARGV[i + 2])
-  local newest = newest_start(gate)
+  local newest = of_rates().newest_start(gate)
   for _, rate in ipairs(gate.rates) do
-    local most, opens = admit_rate(gate, rate, newest, wanted, newest and math.max(now, newest.at) or now)
+    local most, opens = of_rates().admit_rate(gate, rate, newest, wanted, newest and math.max(now, newest.at) or now)
     answer[#answer + 1] = most
     answer[#answer + 1] = opens
   end

@@ -108,7 +108,7 @@ impl State {
     fn write(&mut self, job: JobId, text: &[u8], is_body: bool, at: i64) {
         let number =
             |from: usize, to: usize| text[from..to].iter().fold(0, |all, &byte| all << 8 | i64::from(byte));
-        let task_at = if is_body { 19 } else { 71 };
+        let task_at = if is_body { 0 } else { 64 };
         let task = text[task_at + 1..][..usize::from(text[task_at])].to_vec();
         let (after, run, started) =
             if is_body { (PENDING, 0, 0) } else { (i64::from(text[0]), number(4, 8), number(36, 42)) };

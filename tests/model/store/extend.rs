@@ -25,7 +25,7 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
             let left = keep_house(world, now, &queue);
             is_bounded = left.has_expired || left.has_more;
         }
-        prune(world, now, &queue, MOST_PRUNED);
+        prune(world, now, &queue, MOST_PRUNED, |_| true);
     }
     workers::forget_the_silent(world, now);
     answer

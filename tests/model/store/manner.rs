@@ -10,6 +10,7 @@ pub enum Manner {
     /// Each queue lies by itself, with a guard of its own, and is known when a worker says that it serves it or a job is
     /// enqueued. An enqueue looks for its ids in the other queues, then in its own, and then for room. A turn that is
     /// answered again no longer knows what a cap counts, and says that one counts all. Each queue has a copy of what holds:
-    /// who brings it notices who is silent, and says when the next will be. A claim looks for the silent only then.
+    /// who brings it notices who is silent, and says when the next will be. A claim looks for the silent only then. A turn
+    /// prunes the ends that it has added to, and leaves the others to the beats.
     Redis,
 }

@@ -16,10 +16,19 @@ const KEPT: [(End, usize); 4] = [
     (|state| matches!(state, State::Expired), 10_000),
 ];
 
-/// Prunes at most `most` jobs of each end: those above the number, else those whose time is over. What would go first
+/// Prunes at most `most` jobs of each end that has grown: those above the number, else those whose time is over. What would go first
 /// by time goes first, then by id.
-pub(super) fn prune(world: &mut World, now: Timestamp, queue: &Name, most: usize) {
+pub(super) fn prune(
+    world: &mut World,
+    now: Timestamp,
+    queue: &Name,
+    most: usize,
+    has_grown: impl Fn(State) -> bool,
+) {
     for (is_it, kept) in KEPT {
+        if !world.of_queue(queue).any(|record| is_it(record.state) && has_grown(record.state)) {
+            continue;
+        }
         let mut ended: Vec<(Timestamp, JobId)> = world
             .of_queue(queue)
             .filter(|record| is_it(record.state))

@@ -1,5 +1,7 @@
 //! turn: finishes, then a claim; the same number again answers the same.
 
+use std::mem::discriminant;
+
 use flexiq::internals::{Claimed, Finished, LeaseId, Timestamp, Turn, TurnAnswer, WorkerId};
 
 use super::claim::{claim, lease_of};
@@ -48,10 +50,17 @@ pub(super) fn turn(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer
 
 fn take(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer {
     let mut answer = TurnAnswer::default();
+    let mut grown = Vec::new();
     for end in &turn.finishes {
-        answer.finished.push(finish(world, now, turn.worker, &turn.queue, end));
+        let finished = finish(world, now, turn.worker, &turn.queue, end);
+        if finished == Finished::Done {
+            grown.push(discriminant(&world.job(end.lease.job).state));
+        }
+        answer.finished.push(finished);
     }
-    prune(world, now, &turn.queue, turn.finishes.len() * PRUNED_PER_FINISH);
+    let all = world.manner == Manner::Sqlite;
+    let has_grown = |state| all || grown.contains(&discriminant(&state));
+    prune(world, now, &turn.queue, turn.finishes.len() * PRUNED_PER_FINISH, has_grown);
     if let Some(wanted) = &turn.claim {
         (answer.claimed, answer.more) = claim(world, now, turn.worker, &turn.queue, wanted);
     }

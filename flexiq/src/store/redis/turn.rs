@@ -1,6 +1,6 @@
 //! turn: a worker's finishes and its next claim, in one step that may be sent again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::codes::{dead_code, millis, read_body, scheduled_code, write_error, write_value};
@@ -41,9 +41,12 @@ struct Order {
 impl Order {
     fn of(finishes: &[Finish]) -> Self {
         let mut order = Self::default();
+        // Of two ends of one job the first counts: then all are sent as they stand.
+        let mut named = HashSet::with_capacity(finishes.len());
+        let is_sorted = finishes.iter().all(|finish| named.insert(finish.lease.job));
         for (index, finish) in finishes.iter().enumerate() {
             match &finish.transition {
-                Transition::Succeed { value: Value::Unit, keep } => {
+                Transition::Succeed { value: Value::Unit, keep } if is_sorted => {
                     order.successes.entry((finish.lease.run, millis(*keep))).or_default().push(index);
                 }
                 _ => order.others.push(index),

@@ -110,7 +110,7 @@ local function make_rates()
     redis.call('ZADD', starts, 0, gate.name .. '\0' .. struct.pack('>I6I4I6', next_number, number_of_starts, at))
   end
 
-  return { read = read, admit = admit, charge = charge }
+  return { read = read, admit = admit, charge = charge, newest_start = newest_start, admit_rate = admit_rate }
 end
 
 local function of_rates()
