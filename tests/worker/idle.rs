@@ -130,8 +130,8 @@ async fn a_burst_reaches_every_worker_that_sleeps() {
         }
     };
     let runs = soon("all run at once, for there is room", runs).await;
-    // Who comes back for more counts as one who waits, so that the last get less than a tenth.
-    assert!(runs.iter().all(|&runs| (1..=25).contains(&runs)), "{runs:?}");
+    // Who comes back for more has had its share; one that claims before it waits again may take what is left.
+    assert!(runs.iter().all(|&runs| runs >= 5), "{runs:?}");
     gate.0.add_permits(jobs.len());
     for (worker, _) in workers {
         worker.shutdown().await.expect("it stops");

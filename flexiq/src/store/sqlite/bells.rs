@@ -47,6 +47,8 @@ struct Bell {
     /// Something was ready behind a gate that was shut, when it was last looked at.
     is_shut: bool,
     tick: u64,
+    /// The newest waiter when it was rung for something new: those share what a claim leaves over.
+    newest: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -142,10 +144,14 @@ impl Bells {
         Next::Wake(Wake { queues: woken })
     }
 
-    /// How many workers wait that could start one of these tasks.
+    /// How many workers wait that could start one of these tasks, and did when its bell was rung: one that comes back to
+    /// wait has had its share.
     pub(super) fn waiting_for(&self, queue: &Name, tasks: &[Room]) -> usize {
+        let bells = self.queues.get(queue).map(|known| &known.bells);
+        let newest = |room: &Room| bells?.get(&room.task)?.newest;
+        let newest = tasks.iter().filter_map(newest).max().unwrap_or(u64::MAX);
         let wants = |waiter: &&Waiter| tasks.iter().any(|room| waiter.wait.wants(queue, &room.task));
-        self.waiters.values().filter(wants).count()
+        self.waiters.range(..=newest).map(|(_, waiter)| waiter).filter(wants).count()
     }
 
     /// The queues for whose time somebody waits.
@@ -163,7 +169,7 @@ impl Bells {
     /// Rings again for what a worker has popped and will not use: bells, and alarms that no claim has answered.
     pub(super) fn put_back(&mut self, worker: WorkerId) {
         for (queue, task) in self.popped.remove(&worker).unwrap_or_default() {
-            self.ring(&queue, &task);
+            self.ring_left_over(&queue, &task);
         }
         let taken = self.queues.iter_mut().filter_map(|(queue, known)| {
             let (_, moment) = known.alarm_taken.take_if(|(taker, _)| *taker == worker)?;
@@ -215,8 +221,15 @@ impl Bells {
         self.queues.entry(queue.clone()).or_default().bells.entry(task.clone()).or_default()
     }
 
-    /// Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes.
+    /// Rings for something new of a task: one waiter that wants it is woken, or the bell stays rung until one comes.
     pub(super) fn ring(&mut self, queue: &Name, task: &Name) {
+        let entered = self.entered;
+        self.bell(queue, task).newest = Some(entered);
+        self.ring_left_over(queue, task);
+    }
+
+    /// Rings for what a claim has left over.
+    fn ring_left_over(&mut self, queue: &Name, task: &Name) {
         self.tick += 1;
         let tick = self.tick;
         let bell = self.bell(queue, task);
@@ -245,7 +258,7 @@ impl Bells {
                         opened.push(task.clone());
                     }
                 } else if bell.tick <= tick {
-                    (bell.is_rung, bell.is_shut) = (false, false);
+                    (bell.is_rung, bell.is_shut, bell.newest) = (false, false, None);
                 }
             }
         }
@@ -270,7 +283,7 @@ impl Bells {
         }
         for task in &claim.startable {
             if claim.tasks.contains(task) || unused.contains(task) || opened.contains(task) {
-                self.ring(&claim.queue, task);
+                self.ring_left_over(&claim.queue, task);
             }
         }
     }
@@ -323,7 +336,7 @@ impl Bells {
             }
         }
         for (queue, task) in &waiter.handed {
-            self.ring(queue, task);
+            self.ring_left_over(queue, task);
         }
     }
 }

@@ -46,8 +46,10 @@ local function read_claim(claim_at)
   return wanted
 end
 
-local function read_room(text)
+-- Nothing for a task whose kind of slot there is none of.
+local function read_room(text, slots)
   local slot, most, max_losses = struct.unpack('>BI4I4', text)
+  if not slots[slot + 1] then return nil end
   return { slot = slot + 1, most = most, max_losses = struct.pack('>I4', max_losses) }
 end
 
@@ -61,7 +63,7 @@ local function read_tasks(wanted)
   local of_queue = passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
   for i = 2, #names do
     local name = names[i]
-    local room = wanted.rooms[name] and read_room(wanted.rooms[name])
+    local room = wanted.rooms[name] and read_room(wanted.rooms[name], wanted.slots)
     local most = room and math.min(room.most, wanted.slots[room.slot], MOST_JOBS) or 0
     local ready = tonumber(all[2 * i - 2])
     tasks[i - 1] = { name = name, ready = ready, room = room, through = passage(read_gate(name, gates[i]), most) }
@@ -82,10 +84,20 @@ local function choose_of_one(of_queue, task, jobs)
   return places, tasks, jobs > MOST_JOBS
 end
 
--- How many others wait for any of the tasks that are wanted.
-local function count_others(wanted)
-  local others = 0
-  for _, waiter in ipairs(all_waiters()) do
+-- How many others wait for any of the tasks that are wanted, and stood in the line when the bells of those that are open
+-- were rung.
+local function count_others(wanted, open)
+  if #all_waiters() == 0 then return 0 end
+  local names, others, newest = {}, 0, nil
+  for i, task in ipairs(open) do
+    names[i] = task.name
+  end
+  for _, bell in ipairs(read_fields(bells, names)) do
+    if tonumber(bell) then newest = math.max(newest or 0, tonumber(bell)) end
+  end
+  local all = newest and redis.call('ZCOUNT', waiters, '-inf', newest) or #all_waiters()
+  for index = 1, all do
+    local waiter = all_waiters()[index]
     for name in pairs(wanted.rooms) do
       if wants(waiter, name) then
         others = others + 1
@@ -115,7 +127,7 @@ local function choose(wanted, of_queue, tasks)
   end
   if #open == 0 then return {}, {}, false end
   -- While others wait, a burst is shared with them: what is left wakes the next.
-  local most = math.ceil(math.min(startable, of_queue.room) / (count_others(wanted) + 1))
+  local most = math.ceil(math.min(startable, of_queue.room) / (count_others(wanted, open) + 1))
   if #open == 1 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / #open)
   local heads, heap, places, chosen = make_heads(), {}, {}, {}
@@ -265,9 +277,8 @@ local function tell_truth(worker, wanted, of_queue, tasks)
       if shut and shut.opens then redis.call('ZADD', openings, shut.opens, task.name) end
     end
   end
-  for name, bell in pairs(before) do
+  for name in pairs(before) do
     if not sights[name] then redis.call('HDEL', bells, name) end
-    if sights[name] == 'shut' and bell ~= 'shut' then redis.call('HSET', bells, name, 'shut') end
   end
   local taken = redis.call('HGET', popped, worker)
   local unused = {}
@@ -279,9 +290,9 @@ local function tell_truth(worker, wanted, of_queue, tasks)
   end
   for name, sight in pairs(sights) do
     if sight == 'shut' then
-      if not before[name] then redis.call('HSET', bells, name, 'shut') end
+      if before[name] ~= 'shut' then redis.call('HSET', bells, name, 'shut') end
     elseif before[name] ~= 'rung' and (wanted.rooms[name] or unused[name] or before[name] == 'shut') then
-      ring(name)
+      ring(name, true)
     end
   end
 end

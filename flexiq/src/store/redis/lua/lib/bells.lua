@@ -1,5 +1,6 @@
 -- Bells: who sleeps and wants a task is told by a message, the one that waits longest first.
--- A bell is 'rung' (nobody has taken it), 'shut' (something waits behind a gate), or not there: silent, or taken.
+-- A bell is 'rung' (nobody has taken it), 'shut' (something waits behind a gate), the newest place of the line when it was
+-- handed over, or not there: silent, or taken.
 local waiting_list, keeper_told
 
 -- Those who wait, the longest first: a member is number (6 bytes), handle (16), worker (16), then \0 task \0 task \0.
@@ -27,16 +28,19 @@ local function take_bell(worker, task)
   redis.call('HSET', popped, worker, (redis.call('HGET', popped, worker) or '') .. task .. '\0')
 end
 
--- Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes.
-local function ring(task)
-  if redis.call('HGET', bells, task) == 'rung' then return end
+-- Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes. What a claim has left over is
+-- shared with those who stood in the line before: one that comes back to it has had its share.
+local function ring(task, is_left_over)
+  local bell = redis.call('HGET', bells, task)
+  if bell == 'rung' then return end
   local index = 1
   while index <= #all_waiters() do
     local waiter = waiting_list[index]
     if wants(waiter, task) then
       forget_waiter(index)
       if tell(string.sub(waiter, 7, 22), 'b', string.sub(waiter, 1, 6) .. string.sub(waiter, 23, 38)) then
-        redis.call('HDEL', bells, task)
+        local newest = is_left_over and tonumber(bell) or redis.call('HGET', meta, 'waits')
+        redis.call('HSET', bells, task, newest)
         take_bell(string.sub(waiter, 23, 38), task)
         return
       end
@@ -126,7 +130,7 @@ local function give_back(worker)
   if tasks then
     redis.call('HDEL', popped, worker)
     for task in string.gmatch(tasks, '%Z+') do
-      ring(task)
+      ring(task, true)
     end
   end
 end
