@@ -8,7 +8,7 @@ use crate::figure::{Figure, Reach};
 use crate::raw::Raw;
 use crate::redis_server::Server;
 
-/// Some heartbeats.
+/// Some heartbeats, and more than the longest sleep.
 const LOOK: Duration = Duration::from_secs(12);
 
 #[flexiq::task(queue = "idle")]
@@ -20,8 +20,9 @@ pub(crate) fn worker() -> flexiq::Result<Vec<Figure>> {
         let raw = Raw::open(&server).await;
         let queue = Queue::open(server.tcp_url()).await?;
         let worker = queue.worker().tasks([task_never()]).start().await?;
-        // Let it find nothing to do.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // Let it find nothing to do, beat, and sleep its longest sleep once: a new server is brought each script with its
+        // first call.
+        tokio::time::sleep(LOOK).await;
         let (before, cpu_before) = (raw.usage().await, own_cpu());
         tokio::time::sleep(LOOK).await;
         let cpu = own_cpu().zip(cpu_before).map(|(after, before)| after - before);

@@ -17,7 +17,7 @@ const OF_QUEUE: [&str; 24] = [
     "lanes",
     // zset by due time: `id rank task`
     "scheduled",
-    // zset by deadline: id of each running job
+    // zset by deadline: id of each running job; behind them `LAST_LEASE`
     "leases",
     // zset by expiry: id of each pending job that can expire
     "expiries",
