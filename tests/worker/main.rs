@@ -10,6 +10,7 @@ mod knobs;
 mod leases;
 mod limits;
 mod order;
+mod queues;
 mod shutdown;
 mod start;
 mod wake;

@@ -25,6 +25,8 @@ pub struct WorkerBuilder {
     states: States,
     tasks: Option<Vec<Task>>,
     queues: Option<Vec<String>>,
+    weights: Vec<(String, u32)>,
+    is_strict: bool,
     workers: Option<u32>,
     async_concurrency: Option<u32>,
     grace: Option<Duration>,
@@ -38,6 +40,8 @@ impl WorkerBuilder {
             states: States::default(),
             tasks: None,
             queues: None,
+            weights: Vec::new(),
+            is_strict: false,
             workers: None,
             async_concurrency: None,
             grace: None,
@@ -55,6 +59,29 @@ impl WorkerBuilder {
     /// the worker starts: after a deploy that changed a task's home, its old jobs still run.
     pub fn queues<N: Into<String>>(mut self, queues: impl IntoIterator<Item = N>) -> Self {
         self.queues = Some(queues.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Gives a queue this weight where several want the worker's slots: one of weight 3 is offered three times the room of
+    /// one of weight 1. Defaults to 1 for each, and at most 1,000; a later call for the same queue replaces an earlier one.
+    ///
+    /// Weights order, they do not isolate: what one queue leaves, another takes, and a slot that is taken is free again when
+    /// its job ends. To keep slots for a queue, give it a worker of its own, or its neighbours `max_in_flight_per_task`.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: flexiq::Queue) -> flexiq::Result<()> {
+    /// queue.worker().queues(["emails", "reports"]).weight("emails", 3).run().await
+    /// # }
+    /// ```
+    pub fn weight(mut self, queue: impl Into<String>, weight: u32) -> Self {
+        self.weights.push((queue.into(), weight));
+        self
+    }
+
+    /// Serves the queues strictly in the order of [`queues`](Self::queues): a later one is asked for jobs only when the
+    /// earlier ones have left room. A flood of an earlier one starves the later ones.
+    pub fn strict_order(mut self) -> Self {
+        self.is_strict = true;
         self
     }
 
@@ -104,8 +131,8 @@ impl WorkerBuilder {
     /// # Errors
     ///
     /// [`Error::NothingToServe`], [`Error::MissingState`], [`Error::DuplicateTask`], [`Error::NotBuilt`],
-    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number or a variable of the environment, and what the
-    /// store says. Nothing has started then.
+    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number, an order or a variable of the environment, and what
+    /// the store says. Nothing has started then.
     pub async fn start(self) -> Result<Worker> {
         self.launch(false).await
     }
@@ -188,6 +215,8 @@ impl WorkerBuilder {
         Ok(Wishes {
             registry,
             queues,
+            weights: self.weights,
+            is_strict: self.is_strict,
             workers: or_number(self.workers, "FLEXIQ_WORKERS")?,
             async_concurrency: or_number(self.async_concurrency, "FLEXIQ_ASYNC_CONCURRENCY")?,
             lease,

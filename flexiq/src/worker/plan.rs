@@ -16,6 +16,8 @@ use crate::task::{Kind, Registry, States, TaskDefinition};
 pub(super) struct Plan {
     pub(super) tasks: Vec<Task>,
     pub(super) queues: Vec<Served>,
+    /// Whether a queue is asked only when those before it have left room.
+    pub(super) is_strict: bool,
     pub(super) slots: [u32; 2],
     pub(super) lease: Duration,
     pub(super) grace: Duration,
@@ -35,6 +37,8 @@ pub(super) struct Task {
 pub(super) struct Served {
     pub(super) name: Name,
     pub(super) tasks: Vec<usize>,
+    /// Its part of the room that several queues want.
+    pub(super) weight: u32,
 }
 
 /// What the builder was told.
@@ -42,12 +46,17 @@ pub(super) struct Served {
 pub(super) struct Wishes {
     pub(super) registry: Registry,
     pub(super) queues: Option<Vec<String>>,
+    pub(super) weights: Vec<(String, u32)>,
+    pub(super) is_strict: bool,
     pub(super) workers: Option<u32>,
     pub(super) async_concurrency: Option<u32>,
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) states: States,
 }
+
+/// A queue's weight at most.
+const MOST_WEIGHT: u32 = 1_000;
 
 impl Plan {
     /// Settles what a worker serves.
@@ -75,12 +84,14 @@ impl Plan {
         }
         check_built(&tasks)?;
         check_states(&tasks, &wishes.states)?;
-        let queues =
-            names.into_iter().map(|name| Served { tasks: tasks_of(&name, &tasks, &pending), name }).collect();
+        let weights = weights(&wishes, &names)?;
+        let served =
+            |(name, weight): (Name, u32)| Served { tasks: tasks_of(&name, &tasks, &pending), name, weight };
+        let queues = names.into_iter().zip(weights).map(served).collect();
         let slots = slots(&wishes, &tasks)?;
         let by_name = tasks.iter().enumerate().map(|(index, task)| (task.name.clone(), index)).collect();
-        let (lease, grace, states) = (wishes.lease, wishes.grace, wishes.states);
-        Ok(Self { tasks, queues, slots, lease, grace, states, by_name })
+        let Wishes { is_strict, lease, grace, states, .. } = wishes;
+        Ok(Self { tasks, queues, is_strict, slots, lease, grace, states, by_name })
     }
 
     /// The index of a task.
@@ -153,6 +164,35 @@ async fn queue_names(
 fn tasks_of(queue: &Name, tasks: &[Task], pending: &Pending) -> Vec<usize> {
     let may_stand = |task: &Task| pending.may_stand(task.definition, queue);
     tasks.iter().enumerate().filter(|(_, task)| may_stand(task)).map(|(index, _)| index).collect()
+}
+
+/// The weight of each queue.
+fn weights(wishes: &Wishes, queues: &[Name]) -> Result<Vec<u32>> {
+    let invalid = |what: String, given: String, accepted: &str| {
+        Err(Error::Invalid { what, given, accepted: accepted.into() })
+    };
+    if wishes.is_strict && wishes.queues.is_none() {
+        return invalid(
+            "strict_order".into(),
+            "without an order".into(),
+            "beside .queues([..]), which gives the order",
+        );
+    }
+    if wishes.is_strict && !wishes.weights.is_empty() {
+        return invalid("strict_order".into(), "beside .weight(..)".into(), "one of the two");
+    }
+    let mut weights = vec![1; queues.len()];
+    for (queue, weight) in &wishes.weights {
+        if !(1..=MOST_WEIGHT).contains(weight) {
+            return invalid(format!("weight of queue {queue}"), weight.to_string(), "1 to 1000");
+        }
+        let Some(index) = queues.iter().position(|name| name.as_str() == queue) else {
+            let nearest = policy::nearest(queue, queues.iter().map(Name::as_str)).map(str::to_owned);
+            return Err(Error::Unknown { what: "queue", name: queue.clone(), nearest });
+        };
+        weights[index] = *weight;
+    }
+    Ok(weights)
 }
 
 /// An argument whose engine is not part of this version is refused, never ignored.

@@ -18,7 +18,7 @@ use super::away::{Away, Tries};
 use super::ending::{self, Ending};
 use super::executor::{Ended, Executor};
 use super::plan::Plan;
-use super::slots::{Offer, Slots};
+use super::slots::{Offer, Part, Slots};
 use super::stopping::{Stage, Stopping};
 use super::stream::{Answered, Stream};
 use crate::job::Transition;
@@ -61,6 +61,8 @@ pub(super) struct Pump {
     streams: Vec<Stream>,
     /// Where the next round of turns begins, so that no queue is always asked last.
     turn_of: usize,
+    /// When the job that was claimed last would have started by weights alone.
+    weighed: u64,
     runs: HashMap<LeaseId, Active>,
     /// The tasks that the worker waits for, and the wait.
     waiting: Option<(Interest, Later<Vec<Name>>)>,
@@ -102,8 +104,9 @@ impl Pump {
     ) -> Self {
         let tasks = plan.tasks.iter().map(|task| task.definition);
         let slots = Slots::new(plan.slots, tasks.map(|task| (task.kind, task.max_in_flight_per_task)));
+        let served = plan.queues.iter();
         let streams =
-            plan.queues.iter().map(|queue| Stream::new(queue.name.clone(), queue.tasks.clone())).collect();
+            served.map(|queue| Stream::new(queue.name.clone(), queue.tasks.clone(), queue.weight)).collect();
         Self {
             tries: Arc::new(Tries::of_wait(&away).into()),
             plan,
@@ -118,6 +121,7 @@ impl Pump {
             slots,
             streams,
             turn_of: 0,
+            weighed: 0,
             runs: HashMap::new(),
             waiting: None,
             idle_look: None,
@@ -190,25 +194,66 @@ impl Pump {
 
     /// Sends a turn for each queue that has something to tell or to ask.
     fn send_turns(&mut self) {
-        let is_working = self.stopping.is_none();
-        let count = self.streams.len();
-        let in_turn = (self.turn_of..self.turn_of + count).map(|index| index % count);
-        let mut due: Vec<usize> = in_turn.filter(|&index| self.streams[index].is_due()).collect();
-        // A bell that was popped goes before all others: nobody else has it.
-        due.sort_by_key(|&index| !self.streams[index].is_woken);
-        for (asked, &index) in due.iter().enumerate() {
-            let askers = u32::try_from(due.len() - asked).unwrap_or(u32::MAX);
-            let offer = if is_working { self.slots.offer(&self.streams[index].tasks, askers) } else { None };
+        let due = self.due();
+        let mut wanting: u32 = due.iter().map(|&index| self.streams[index].weight).sum();
+        for &index in &due {
+            let part = Part { weight: self.streams[index].weight, of: wanting };
+            wanting -= part.weight;
+            let offer = if self.stopping.is_none() { self.offer(index, part) } else { None };
             if offer.is_none() && self.streams[index].finishes.is_empty() {
                 continue;
             }
             let claim = offer.map(|offer| {
-                // Whoever was offered room last is asked last: with one slot, queues take turns.
-                self.turn_of = (index + 1) % count;
+                // Whoever was offered room last is asked last, where weights say no more.
+                self.turn_of = (index + 1) % self.streams.len();
                 let claim = self.claim(&offer);
                 (offer, claim)
             });
             self.streams[index].send(self.worker, claim, &self.store, &self.away);
+        }
+    }
+
+    /// The queues that have something to tell or to ask, in the order in which they are asked.
+    fn due(&self) -> Vec<usize> {
+        let count = self.streams.len();
+        if self.plan.is_strict {
+            return (0..count).filter(|&index| self.streams[index].is_due()).collect();
+        }
+        let in_turn = (self.turn_of..self.turn_of + count).map(|index| index % count);
+        let mut due: Vec<usize> = in_turn.filter(|&index| self.streams[index].is_due()).collect();
+        // A bell that was popped goes before all others: nobody else has it.
+        due.sort_by_key(|&index| {
+            let stream = &self.streams[index];
+            (!stream.is_woken, if stream.has_more { stream.next } else { stream.next.max(self.weighed) })
+        });
+        due
+    }
+
+    /// Room for a claim of one queue.
+    fn offer(&mut self, index: usize, part: Part) -> Option<Offer> {
+        if !self.plan.is_strict {
+            return self.slots.offer(&self.streams[index].tasks, part, [false; 2]);
+        }
+        // What a queue before it may still fill is none of its business.
+        let before = self.streams[..index].iter().map(Stream::offered);
+        let kept = before.fold([false; 2], |kept, offered| [kept[0] || offered[0], kept[1] || offered[1]]);
+        let offer = self.slots.offer(&self.streams[index].tasks, Part::ALL, kept);
+        // A bell that was popped and cannot be used goes back with an empty claim.
+        offer.or_else(|| self.streams[index].is_woken.then(Offer::default))
+    }
+
+    /// Jobs of a queue have been claimed: by its weight, others are next (start-time fair queueing, Goyal, Vin and Cheng,
+    /// SIGCOMM 1996).
+    fn weigh(&mut self, index: usize, jobs: usize, has_more: bool) {
+        const JOB: u64 = 1_000_000;
+        let stream = &mut self.streams[index];
+        // What it did not want before, it has not saved up.
+        if !std::mem::replace(&mut stream.has_more, has_more) {
+            stream.next = stream.next.max(self.weighed);
+        }
+        if jobs > 0 {
+            self.weighed = stream.next;
+            stream.next += jobs as u64 * JOB / u64::from(stream.weight);
         }
     }
 
@@ -368,7 +413,9 @@ impl Pump {
         // Measured from before it was sent: these leases may be near their end.
         let is_late = self.store.clock().elapsed().saturating_sub(sent) > self.plan.lease / 2;
         let is_spent = self.is_spent(&offer, &answer.claimed);
-        self.streams[index].is_hungry |= answer.more || is_spent;
+        let has_more = answer.more || is_spent;
+        self.weigh(index, answer.claimed.len(), has_more);
+        self.streams[index].is_hungry |= has_more;
         for claimed in answer.claimed {
             match self.plan.task(&claimed.task) {
                 Some(task) if !is_late && self.stopping.is_none() => self.start(index, task, claimed, sent),

@@ -23,6 +23,12 @@ pub(super) struct Stream {
     pub(super) queue: Name,
     /// The tasks that may stand in it, by index.
     pub(super) tasks: Vec<usize>,
+    /// Its part of the room that several queues want,
+    pub(super) weight: u32,
+    /// and when its next job would start, were jobs started by weights alone: each takes it one over its weight further.
+    pub(super) next: u64,
+    /// Whether its last claim left something that could start.
+    pub(super) has_more: bool,
     /// Runs that have ended and are not yet told.
     pub(super) finishes: Vec<Finish>,
     /// Whether something may be startable: a claim is due as soon as there is room.
@@ -55,11 +61,14 @@ pub(super) struct Answered {
 }
 
 impl Stream {
-    pub(super) fn new(queue: Name, tasks: Vec<usize>) -> Self {
+    pub(super) fn new(queue: Name, tasks: Vec<usize>, weight: u32) -> Self {
         // Hungry at first: what waits may have been rung before this worker was there.
         Self {
             queue,
             tasks,
+            weight,
+            next: 0,
+            has_more: false,
             finishes: Vec::new(),
             is_hungry: true,
             is_woken: false,
@@ -82,6 +91,12 @@ impl Stream {
     /// Whether a turn is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.under_way.is_some()
+    }
+
+    /// Which kinds of slots were offered to the claim that is under way.
+    pub(super) fn offered(&self) -> [bool; 2] {
+        let offer = self.under_way.as_ref().and_then(|under_way| under_way.offer.as_ref());
+        offer.map_or([false; 2], |offer| offer.slots.map(|slots| slots > 0))
     }
 
     /// Whether everything that has ended is told.
