@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::away::{Away, Tries};
 use super::slots::Offer;
+use crate::job::{Transition, Value};
 use crate::name::Name;
 use crate::store::{Claim, Finish, Store, Turn, TurnAnswer, WorkerId};
 
@@ -112,11 +113,16 @@ impl Stream {
         store: &Arc<dyn Store>,
         away: &Arc<Away>,
     ) {
-        let finishes = if self.finishes.len() > MAX_FINISHES {
+        let mut finishes: Vec<Finish> = if self.finishes.len() > MAX_FINISHES {
             self.finishes.drain(..MAX_FINISHES).collect()
         } else {
             mem::take(&mut self.finishes)
         };
+        // Those that are alike follow each other, so that a store can take them together.
+        finishes.sort_by_key(|finish| match &finish.transition {
+            Transition::Succeed { value: Value::Unit, keep } => (0, finish.lease.run, *keep),
+            _ => (1, 0, Duration::ZERO),
+        });
         let (offer, claim) = claim.unzip();
         self.number += 1;
         if claim.is_some() {

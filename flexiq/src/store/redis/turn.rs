@@ -1,6 +1,5 @@
 //! turn: a worker's finishes and its next claim, in one step that may be sent again.
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::codes::{dead_code, millis, read_body, scheduled_code, write_error, write_value};
@@ -24,47 +23,41 @@ pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> 
             are_settled = true;
             continue;
         }
-        let answer = read_answer(parts, &order, store.place())?;
+        let answer = read_answer(parts, store.place())?;
         store.leased.follow(&turn, &answer);
         return Ok(answer);
     }
 }
 
-/// The order in which a turn's finishes are sent, by index: first those of one kind together.
-#[derive(Default)]
+/// A turn's finishes as they are sent, in their order: those at its beginning that are alike in groups.
 struct Order {
-    /// Successes without a value, by the number of their run and how long they are kept.
-    successes: BTreeMap<(u32, i64), Vec<usize>>,
-    others: Vec<usize>,
+    /// Successes without a value: the number of their run, how long they are kept, and how many there are.
+    groups: Vec<(u32, i64, usize)>,
+    /// How many finishes stand in groups.
+    grouped: usize,
 }
 
 impl Order {
     fn of(finishes: &[Finish]) -> Self {
-        let mut order = Self::default();
-        // Of two ends of one job the first counts: then all are sent as they stand.
-        let mut named = HashSet::with_capacity(finishes.len());
-        let is_sorted = finishes.iter().all(|finish| named.insert(finish.lease.job));
-        for (index, finish) in finishes.iter().enumerate() {
-            match &finish.transition {
-                Transition::Succeed { value: Value::Unit, keep } if is_sorted => {
-                    order.successes.entry((finish.lease.run, millis(*keep))).or_default().push(index);
-                }
-                _ => order.others.push(index),
+        let mut groups: Vec<(u32, i64, usize)> = Vec::new();
+        for finish in finishes {
+            let Transition::Succeed { value: Value::Unit, keep } = &finish.transition else { break };
+            let (run, keep) = (finish.lease.run, millis(*keep));
+            match groups.last_mut() {
+                Some((of_run, kept, jobs)) if (*of_run, *kept) == (run, keep) => *jobs += 1,
+                _ => groups.push((run, keep, 1)),
             }
         }
-        order
-    }
-
-    fn indices(&self) -> impl Iterator<Item = usize> {
-        self.successes.values().flatten().chain(&self.others).copied()
+        Self { grouped: groups.iter().map(|(.., jobs)| jobs).sum(), groups }
     }
 }
 
 fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
     let number = |number: u64| number.to_string().into_bytes();
-    let (finishes, groups, others) = (turn.finishes.len(), order.successes.len(), order.others.len());
+    let (finishes, groups) = (turn.finishes.len(), order.groups.len());
+    let (alike, others) = turn.finishes.split_at(order.grouped);
     // Counted as the script counts, from 1, behind the three that every script has.
-    let claim_at = 11 + groups + (finishes - others) + 2 * others;
+    let claim_at = 11 + groups + alike.len() + 2 * others.len();
     let mut args = vec![
         turn.worker.as_bytes().to_vec(),
         number(turn.number),
@@ -72,14 +65,14 @@ fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
         number(finishes as u64),
         number(claim_at as u64),
         number(groups as u64),
-        number(others as u64),
+        number(others.len() as u64),
     ];
-    for ((run, keep), jobs) in &order.successes {
-        args.push(Packed::default().word(*run).moment(*keep).word(jobs.len() as u32).0);
-        args.extend(jobs.iter().map(|&index| turn.finishes[index].lease.job.as_bytes().to_vec()));
+    let mut ids = alike.iter().map(|finish| finish.lease.job.as_bytes().to_vec());
+    for &(run, keep, jobs) in &order.groups {
+        args.push(Packed::default().word(run).moment(keep).word(jobs as u32).0);
+        args.extend(ids.by_ref().take(jobs));
     }
-    for &index in &order.others {
-        let Finish { lease, transition } = &turn.finishes[index];
+    for Finish { lease, transition } in others {
         let (head, body) = finish(lease, transition);
         args.push(head);
         args.push(body);
@@ -117,15 +110,10 @@ fn finish(lease: &LeaseId, transition: &Transition) -> (Vec<u8>, Vec<u8>) {
     }
 }
 
-fn read_answer(mut parts: Parts<'_>, order: &Order, place: &str) -> Result<TurnAnswer> {
+fn read_answer(mut parts: Parts<'_>, place: &str) -> Result<TurnAnswer> {
     let (told, more, counters) = (parts.bytes()?, parts.number()? > 0, parts.bytes()?);
-    let mut answer =
-        TurnAnswer { finished: vec![Finished::LeaseLost; told.len()], more, ..Default::default() };
-    for (index, end) in order.indices().zip(told) {
-        if end == b'd' {
-            answer.finished[index] = Finished::Done;
-        }
-    }
+    let finished = told.iter().map(|&end| if end == b'd' { Finished::Done } else { Finished::LeaseLost });
+    let mut answer = TurnAnswer { finished: finished.collect(), more, ..Default::default() };
     let mut counters = Unpacked(&counters);
     let (mut same, mut of_run) = (0, Counters::default());
     while !parts.is_empty() {

@@ -114,7 +114,7 @@ local function finish(worker, at)
   finish_each(worker, at, others)
   local grown = {}
   for state = SUCCEEDED, EXPIRED do
-    grown[state] = added[ended_keys[state]] ~= nil
+    grown[state] = #list_of(added, ended_keys[state]) > 0
   end
   write_moves()
   call_in_pieces('HSET', values, new_values)
