@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
     Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, Scope, Standing,
-    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -200,6 +200,10 @@ impl Store for Spy {
 
     fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
         self.store.cancel(id)
+    }
+
+    fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept> {
+        self.store.cancel_partition(task, partition)
     }
 
     fn retry(&self, id: JobId) -> Step<'_, bool> {

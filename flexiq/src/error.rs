@@ -76,6 +76,22 @@ pub enum Error {
         pending: u64,
     },
 
+    /// The partition holds as many pending jobs as it may. Nothing was stored.
+    #[error(
+        "partition {partition:?} of task {task} is full: {pending} pending jobs, and max_pending_per_partition is \
+         {max_pending}"
+    )]
+    PartitionFull {
+        /// The task.
+        task: String,
+        /// The partition.
+        partition: String,
+        /// Its limit.
+        max_pending: u64,
+        /// The pending jobs it held.
+        pending: u64,
+    },
+
     /// The call's arguments are too large to store. Nothing was stored.
     #[error(
         "the payload of task {task} has {size} bytes and the limit is {limit}: \

@@ -56,11 +56,11 @@ pub mod __private;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::clock::{Clock, ManualClock, Timestamp};
-    pub use crate::job::{After, DeadReason, Due, Outcome, ScheduledReason, Transition, Value};
+    pub use crate::job::{After, DeadReason, Due, Held, Hold, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{
-        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, Rate, Verdict, after_run, is_poison, longest,
-        most,
+        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, Rate, Verdict, after_run, hold_of, is_poison,
+        longest, most,
     };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};

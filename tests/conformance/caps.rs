@@ -22,7 +22,7 @@ for_every_store! {
         let mut held = bench.claim(worker, &["send"], 10).await;
         for _ in 0..4 {
             let done = held.remove(0);
-            let finishes = vec![Finish { lease: done.lease, transition: succeed() }];
+            let finishes = vec![Finish::new(done.lease, succeed())];
             held.extend(bench.turn(worker, finishes, Some(claim(&["send"], 10))).await.claimed);
             assert_eq!(held.len(), 2);
             assert_eq!(bench.counts("send").await.running, 2);

@@ -107,7 +107,7 @@ for_every_store! {
         }
         bench.hands.advance(secs(1));
 
-        let release = Finish { lease: held[0].lease, transition: Transition::Release };
+        let release = Finish::new(held[0].lease, Transition::Release);
         let turn = bench.turn(bench.living, vec![release], Some(claim(&["send"], 10))).await;
 
         assert!(turn.claimed.is_empty(), "{:?}", turn.claimed);

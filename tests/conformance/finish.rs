@@ -167,7 +167,7 @@ for_every_store! {
         let second = claimed_one(&bench).await;
         let stranger = LeaseId { job: flexiq::JobId::new(), run: 1 };
         let finishes = [first.lease, stranger, second.lease]
-            .map(|lease| Finish { lease, transition: succeed() })
+            .map(|lease| Finish::new(lease, succeed()))
             .to_vec();
         let answer = bench.turn(bench.living, finishes, None).await;
         assert_eq!(answer.finished, [Finished::Done, Finished::LeaseLost, Finished::Done]);
@@ -179,7 +179,7 @@ for_every_store! {
         // Lost to another turn, and said twice in one.
         bench.finish(bench.living, held[30].lease, Transition::Release).await;
         let mut finishes = finish_all(&held);
-        finishes.insert(10, Finish { lease: held[2].lease, transition: succeed() });
+        finishes.insert(10, Finish::new(held[2].lease, succeed()));
         let answer = bench.turn(bench.living, finishes, None).await;
 
         let lost = |index: &usize| answer.finished[*index] == Finished::LeaseLost;
@@ -193,7 +193,7 @@ for_every_store! {
 
     async fn a_finish_makes_room_before_the_claim_of_its_turn(bench: Bench) {
         let held = claimed_one(&bench).await;
-        let finishes = vec![Finish { lease: held.lease, transition: Transition::Release }];
+        let finishes = vec![Finish::new(held.lease, Transition::Release)];
         let answer = bench.turn(bench.living, finishes, Some(claim(&["send"], 1))).await;
         assert_eq!(ids(&answer.claimed), [held.lease.job]);
         assert_eq!(answer.claimed[0].lease.run, 2);

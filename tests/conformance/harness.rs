@@ -190,6 +190,7 @@ impl Bench {
             queue: name("q"),
             json: "{}".into(),
             limits: limits.clone(),
+            per_partition: Limits::default(),
         };
         let hello = Hello {
             worker,
@@ -199,6 +200,28 @@ impl Bench {
             tasks: tasks.iter().map(declared).collect(),
         };
         self.store.register(hello).await.expect("a worker registers");
+    }
+
+    /// A new worker that lives and declares these limits for a task and for each of its partitions.
+    pub(crate) async fn partitioning(&self, task: &str, limits: Limits, per_partition: Limits) -> WorkerId {
+        let worker = WorkerId::new();
+        let declared =
+            Declared { task: name(task), queue: name("q"), json: "{}".into(), limits, per_partition };
+        let hello = Hello {
+            worker,
+            label: "host:1".into(),
+            lease: LEASE,
+            queues: vec![(name("q"), Limits::default())],
+            tasks: vec![declared],
+        };
+        self.store.register(hello).await.expect("a worker registers");
+        worker
+    }
+
+    /// Changes what is set at runtime for one partition of a task.
+    pub(crate) async fn set_partition(&self, task: &str, partition: &str, change: Change) {
+        let scope = Scope::Partition(name(task), partition.into());
+        self.store.limit(scope, change).await.expect("the limit is set");
     }
 
     /// Changes what is set at runtime for a task.
@@ -252,7 +275,7 @@ impl Bench {
 
     /// Finishes one run.
     pub(crate) async fn finish(&self, worker: WorkerId, lease: LeaseId, transition: Transition) -> Finished {
-        self.turn(worker, vec![Finish { lease, transition }], None).await.finished[0]
+        self.turn(worker, vec![Finish::new(lease, transition)], None).await.finished[0]
     }
 
     pub(crate) async fn beat(&self, worker: WorkerId, leases: &[LeaseId]) -> BeatAnswer {
@@ -308,12 +331,28 @@ pub(crate) fn job(task: &str) -> NewJob {
         is_given: false,
         task: name(task),
         partition: String::new(),
+        max_pending_per_partition: None,
         payload: Payload { codec: 0, bytes: b"{}".to_vec() },
         priority: 0,
         due: Due::NOW,
         expires: None,
         outset: Outset::default(),
     }
+}
+
+/// A job of a partition of `task` that is due now.
+pub(crate) fn job_of(task: &str, partition: &str) -> NewJob {
+    NewJob { partition: partition.into(), ..job(task) }
+}
+
+/// `n` jobs of a partition of `task`.
+pub(crate) fn jobs_of(task: &str, partition: &str, n: usize) -> Vec<NewJob> {
+    (0..n).map(|_| job_of(task, partition)).collect()
+}
+
+/// The partitions of what was claimed, in order.
+pub(crate) fn partitions(claimed: &[Claimed]) -> Vec<&str> {
+    claimed.iter().map(|claimed| claimed.partition.as_str()).collect()
 }
 
 /// A claim of `most` jobs in one kind of slot.
@@ -349,7 +388,7 @@ pub(crate) fn rates(text: &str) -> Vec<Rate> {
 }
 
 pub(crate) fn finish_all(claimed: &[Claimed]) -> Vec<Finish> {
-    claimed.iter().map(|claimed| Finish { lease: claimed.lease, transition: succeed() }).collect()
+    claimed.iter().map(|claimed| Finish::new(claimed.lease, succeed())).collect()
 }
 
 pub(crate) fn succeed() -> Transition {

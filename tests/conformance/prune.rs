@@ -60,7 +60,7 @@ for_every_store! {
             let held = bench.claim(bench.living, &["send"], 500).await;
             let keep = || Transition::Succeed { value: Value::Unit, keep: secs(1) };
             let finishes =
-                held.iter().map(|held| Finish { lease: held.lease, transition: keep() }).collect();
+                held.iter().map(|held| Finish::new(held.lease, keep())).collect();
             bench.turn(bench.living, finishes, None).await;
         }
         let mut left = Vec::new();
@@ -77,7 +77,7 @@ for_every_store! {
             let held = bench.claim(bench.living, &["send"], 1_000).await;
             let keep = || Transition::Succeed { value: Value::Unit, keep: secs(1) };
             let finishes =
-                held.iter().map(|held| Finish { lease: held.lease, transition: keep() }).collect();
+                held.iter().map(|held| Finish::new(held.lease, keep())).collect();
             bench.turn(bench.living, finishes, None).await;
         };
         finish(100).await;
@@ -94,7 +94,7 @@ for_every_store! {
             let held = bench.claim(bench.living, &["send"], 1_000).await;
             let kill = || Transition::Kill { reason: DeadReason::Never, error: None };
             let finishes =
-                held.iter().map(|held| Finish { lease: held.lease, transition: kill() }).collect();
+                held.iter().map(|held| Finish::new(held.lease, kill())).collect();
             bench.turn(bench.living, finishes, None).await;
             bench.hands.advance(millis(1));
         }

@@ -95,6 +95,7 @@ for_every_store! {
                     queue: name("q"),
                     json: declaration.into(),
                     limits: Limits::default(),
+                    per_partition: Limits::default(),
                 }],
             };
             bench.store.register(hello).await.expect("registers");

@@ -78,6 +78,7 @@ impl Player {
             queue: name("q"),
             json: "{}".into(),
             limits: Limits { max_concurrent: cap, ..Limits::default() },
+            per_partition: Limits::default(),
         };
         let queues = vec![(name("q"), Limits::default()), (name("r"), Limits::default())];
         let hello = Hello { worker, label: "host:1".into(), lease: LEASE, queues, tasks: vec![declared] };
@@ -219,19 +220,17 @@ async fn play(player: &Player) {
         error: Some("no".into()),
     };
     let value = Value::Json(b"42".to_vec());
-    let finishes = vec![
-        Finish { lease: held[0], transition: Transition::Succeed { value, keep: KEEP } },
-        Finish { lease: held[1], transition: retry },
-    ];
+    let finishes =
+        vec![Finish::new(held[0], Transition::Succeed { value, keep: KEEP }), Finish::new(held[1], retry)];
     let more = player.turn(first, finishes, Some(claim(&["send", "other"], 2))).await;
     drop(ended);
     player.see("ended", player.again(|store| store.ended(key.clone())).await);
 
     let killed = Transition::Kill { reason: DeadReason::Failures, error: Some("dead".into()) };
     let finishes = vec![
-        Finish { lease: held[2], transition: succeed() },
-        Finish { lease: more[0], transition: killed },
-        Finish { lease: LeaseId { run: 7, ..held[1] }, transition: succeed() },
+        Finish::new(held[2], succeed()),
+        Finish::new(more[0], killed),
+        Finish::new(LeaseId { run: 7, ..held[1] }, succeed()),
     ];
     player.turn(first, finishes, None).await;
     player.again(|store| store.retry(more[0].job)).await;
@@ -251,7 +250,7 @@ async fn play(player: &Player) {
     player.enqueue("q", vec![given("send", 11)]).await;
     let rung = player.woken_claim(second, wait).await;
     let wait = player.asleep(second).await;
-    let release = Finish { lease: rung[0], transition: Transition::Release };
+    let release = Finish::new(rung[0], Transition::Release);
     player.turn(second, vec![release], None).await;
     player.woken_claim(second, wait).await;
 

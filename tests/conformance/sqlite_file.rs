@@ -312,7 +312,7 @@ async fn what_another_process_cancels_is_told_here() {
     }
     called.await.expect("no panic").expect("the worker is called");
     assert!(ended.await.expect("no panic").expect("answers").is_some());
-    let finishes = vec![Finish { lease, transition: flexiq::internals::Transition::Cancel }];
+    let finishes = vec![Finish::new(lease, flexiq::internals::Transition::Cancel)];
     let turn = Turn { worker, queue: name("q"), number: 2, finishes, claim: None };
     assert_eq!(store.turn(turn.into()).await.expect("answers").finished, [Finished::Done]);
 }

@@ -45,8 +45,8 @@ for_every_store! {
         let retry =
             Transition::Schedule { reason: ScheduledReason::Retry, due: Due::In(secs(9)), error: None };
         let finishes = vec![
-            Finish { lease: held[0].lease, transition: retry },
-            Finish { lease: LeaseId { run: 9, ..held[1].lease }, transition: succeed() },
+            Finish::new(held[0].lease, retry),
+            Finish::new(LeaseId { run: 9, ..held[1].lease }, succeed()),
         ];
         for _ in 0..3 {
             let answer = send(&bench, worker, "q", number, finishes.clone(), None).await;
@@ -79,7 +79,7 @@ for_every_store! {
         bench.enqueue_many("q", vec![job("send"), job("send")]).await;
         let worker = bench.worker().await;
         let first = send(&bench, worker, "q", 1, vec![], Some(claim(&["send"], 1))).await;
-        let finishes = vec![Finish { lease: leases(&first)[0], transition: succeed() }];
+        let finishes = vec![Finish::new(leases(&first)[0], succeed())];
         let second = send(&bench, worker, "q", 2, finishes, Some(claim(&["send"], 1))).await;
         assert_eq!(second.finished, [Finished::Done]);
         assert_ne!(leases(&first), leases(&second));

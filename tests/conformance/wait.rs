@@ -100,7 +100,7 @@ for_every_store! {
         let held = bench.claim(bench.living, &["send"], 1).await;
         let (_, mut wait) = asleep(&bench, &["send"]).await;
         let finishes =
-            vec![flexiq::internals::Finish { lease: held[0].lease, transition: Transition::Release }];
+            vec![flexiq::internals::Finish::new(held[0].lease, Transition::Release)];
         bench.turn(bench.living, finishes, Some(claim(&["send"], 1))).await;
         assert!(bench.is_pending(&mut wait).await);
     }

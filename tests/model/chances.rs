@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Due, Lapse, Outset, Timestamp, Transition, Value};
+use flexiq::internals::{Due, Held, Hold, Lapse, Outset, Timestamp, Transition, Value};
 use flexiq::{DeadReason, ScheduledReason};
 use flexiq_tests::START;
 use proptest::collection::vec;
@@ -15,7 +15,7 @@ use proptest::strategy::Union;
 
 use crate::limits;
 use crate::steps::{
-    Again, Call, End, History, LEASE, Lease, Named, QUEUES, Step, TASKS, WORKERS, Wanted, secs,
+    Again, Call, End, History, LEASE, Lease, Named, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted, secs,
 };
 
 /// How often each kind of step happens.
@@ -41,8 +41,8 @@ pub(crate) fn history(theme: Theme, most: usize) -> impl Strategy<Value = Histor
 fn step(theme: Theme) -> impl Strategy<Value = Step> {
     let of_kind = [
         (theme.enqueue, enqueue(theme.limit > 0).boxed()),
-        (theme.turn, turn().boxed()),
-        (theme.odd_turn, odd_turn().boxed()),
+        (theme.turn, turn(theme.limit > 0).boxed()),
+        (theme.odd_turn, odd_turn(theme.limit > 0).boxed()),
         (theme.beat, beat().boxed()),
         (theme.workers, workers(theme.limit > 0).boxed()),
         (theme.hand, hand().boxed()),
@@ -56,7 +56,14 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
 fn enqueue(with_limits: bool) -> impl Strategy<Value = Step> {
     let sizes = prop_oneof![4 => Just(1..=1_usize), 3 => Just(2..=5), 1 => Just(6..=20)];
     let max_pending = if with_limits { option::weighted(0.3, 1..30_u64).boxed() } else { Just(None).boxed() };
-    let jobs = sizes.prop_flat_map(|sizes| vec(call(), sizes));
+    let per_partition =
+        if with_limits { option::weighted(0.3, 1..8_u64).boxed() } else { Just(None).boxed() };
+    let jobs =
+        (sizes.prop_flat_map(|sizes| vec(call(), sizes)), per_partition).prop_map(|(mut jobs, most)| {
+            // A task says the same of all its jobs.
+            jobs.iter_mut().for_each(|job| job.max_pending_per_partition = most);
+            jobs
+        });
     (0..QUEUES.len(), jobs, max_pending).prop_map(|(queue, jobs, max_pending)| Step::Enqueue {
         queue,
         jobs,
@@ -70,7 +77,7 @@ fn call() -> impl Strategy<Value = Call> {
     let identity = (
         option::weighted(0.05, again),
         0..TASKS.len(),
-        prop_oneof![3 => Just(""), 1 => Just("a"), 1 => Just("b")],
+        prop_oneof![3 => Just(PARTITIONS[0]), 2 => select(PARTITIONS[1..].to_vec())],
     );
     let place = (
         prop_oneof![6 => -1..=1_i8, 1 => select(vec![-100, 100])],
@@ -88,6 +95,7 @@ fn call() -> impl Strategy<Value = Call> {
             again,
             task,
             partition,
+            max_pending_per_partition: None,
             bytes,
             priority,
             due,
@@ -97,15 +105,15 @@ fn call() -> impl Strategy<Value = Call> {
     )
 }
 
-fn turn() -> impl Strategy<Value = Step> {
-    (0..WORKERS, 0..QUEUES.len(), vec(end(), 0..6), option::weighted(0.9, wanted()))
+fn turn(with_limits: bool) -> impl Strategy<Value = Step> {
+    (0..WORKERS, 0..QUEUES.len(), vec(end(with_limits), 0..6), option::weighted(0.9, wanted()))
         .prop_map(|(worker, queue, finishes, claim)| Step::Turn { worker, queue, finishes, claim })
 }
 
-fn odd_turn() -> impl Strategy<Value = Step> {
+fn odd_turn(with_limits: bool) -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..WORKERS, 0..QUEUES.len()).prop_map(|(worker, queue)| Step::TurnAgain { worker, queue }),
-        1 => (0..WORKERS, 0..QUEUES.len(), vec(end(), 0..3), option::weighted(0.8, wanted())).prop_map(
+        1 => (0..WORKERS, 0..QUEUES.len(), vec(end(with_limits), 0..3), option::weighted(0.8, wanted())).prop_map(
             |(worker, queue, finishes, claim)| Step::LateTurn { worker, queue, finishes, claim }
         ),
     ]
@@ -117,13 +125,19 @@ fn wanted() -> impl Strategy<Value = Wanted> {
         .prop_map(|(slots, rooms)| Wanted { slots, rooms })
 }
 
-fn end() -> impl Strategy<Value = End> {
+fn end(with_limits: bool) -> impl Strategy<Value = End> {
     let lease = prop_oneof![
         12 => any::<Index>().prop_map(Lease::Held),
         2 => any::<Index>().prop_map(Lease::Any),
         1 => (any::<Index>(), 0..4_u32).prop_map(|(lease, run)| Lease::OfRun(lease, run)),
     ];
-    (lease, transition()).prop_map(|(lease, transition)| End { lease, transition })
+    let hold = if with_limits { option::weighted(0.1, hold()).boxed() } else { Just(None).boxed() };
+    (lease, transition(), hold).prop_map(|(lease, transition, hold)| End { lease, transition, hold })
+}
+
+fn hold() -> impl Strategy<Value = Hold> {
+    (select(vec![Held::Queue, Held::Task, Held::Partition]), duration())
+        .prop_map(|(what, length)| Hold { what, length })
 }
 
 fn transition() -> impl Strategy<Value = Transition> {
@@ -143,6 +157,7 @@ fn transition() -> impl Strategy<Value = Transition> {
             .prop_map(|(reason, due, error)| Transition::Schedule { reason, due, error }),
         2 => (reason, error()).prop_map(|(reason, error)| Transition::Kill { reason, error }),
         2 => Just(Transition::Release),
+        1 => Just(Transition::PutBack),
         1 => Just(Transition::Cancel),
     ]
 }
@@ -189,6 +204,8 @@ fn hand() -> impl Strategy<Value = Step> {
         3 => any::<Index>().prop_map(|job| Step::Cancel { job }),
         2 => any::<Index>().prop_map(|job| Step::Retry { job }),
         1 => any::<Index>().prop_map(|job| Step::Delete { job }),
+        1 => (0..TASKS.len(), select(PARTITIONS[1..].to_vec()))
+            .prop_map(|(task, partition)| Step::CancelPartition { task, partition }),
         1 => read,
     ]
 }

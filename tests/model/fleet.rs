@@ -81,13 +81,13 @@ impl Play {
 
     fn finishes(&self, held: &[LeaseId], ends: &[End]) -> Vec<Finish> {
         ends.iter()
-            .filter_map(|End { lease, transition }| {
+            .filter_map(|End { lease, transition, hold }| {
                 let lease = match lease {
                     Lease::Held(of) => pick(held, of)?,
                     Lease::Any(of) => pick(&self.leased, of)?,
                     Lease::OfRun(of, run) => LeaseId { run: *run, ..pick(held, of)? },
                 };
-                Some(Finish { lease, transition: transition.clone() })
+                Some(Finish { lease, transition: transition.clone(), hold: *hold })
             })
             .collect()
     }
@@ -161,21 +161,22 @@ impl Play {
     }
 
     async fn say_hello(&self, speaker: &Worker) -> Played {
-        let Declaration { tasks, queues, version } = &speaker.declaration;
+        let Declaration { tasks, per_partition, queues, version } = &speaker.declaration;
         let queues = QUEUES.iter().zip(queues);
-        let tasks = TASKS.iter().zip(HOMES).zip(tasks);
+        let tasks = TASKS.iter().zip(HOMES).zip(tasks).zip(per_partition);
         let hello = Hello {
             worker: speaker.id,
             label: "host:1".into(),
             lease: LEASE,
             queues: queues.filter_map(|(queue, limits)| Some((name(queue), limits.clone()?))).collect(),
             tasks: tasks
-                .filter_map(|((task, home), limits)| {
+                .filter_map(|(((task, home), limits), per_partition)| {
                     Some(Declared {
                         task: name(task),
                         queue: name(home),
                         json: format!("{{\"version\":{version}}}"),
                         limits: limits.clone()?,
+                        per_partition: per_partition.clone(),
                     })
                 })
                 .collect(),

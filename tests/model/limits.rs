@@ -8,13 +8,15 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::steps::{QUEUES, TASKS, secs};
+use crate::steps::{PARTITIONS, QUEUES, TASKS, secs};
 
 /// What a worker declares.
 #[derive(Clone, Debug)]
 pub(crate) struct Declaration {
     /// By task; a task that is not linked is not declared.
     pub(crate) tasks: [Option<Limits>; 3],
+    /// What holds for each partition of a task, by task.
+    pub(crate) per_partition: [Limits; 3],
     /// By queue; a queue that is not served is not declared.
     pub(crate) queues: [Option<Limits>; 2],
     /// What tells the declaration in JSON from another.
@@ -37,11 +39,15 @@ pub(crate) fn declaration(with_limits: bool) -> impl Strategy<Value = Declaratio
         if with_limits { option::weighted(0.8, limits()).boxed() } else { some_none().boxed() }
     };
     let tasks = [limits(), limits(), limits()];
-    (tasks, [limits(), limits()], 0..4_u8).prop_map(|(mut tasks, queues, version)| {
-        // A task with any queue has no limits of its own.
-        tasks[2] = tasks[2].take().map(|_| Limits::default());
-        Declaration { tasks, queues, version }
-    })
+    let each = move || limits().prop_map(Option::unwrap_or_default);
+    let per_partition = [each().boxed(), each().boxed(), Just(Limits::default()).boxed()];
+    (tasks, per_partition, [limits(), limits()], 0..4_u8).prop_map(
+        |(mut tasks, per_partition, queues, version)| {
+            // A task with any queue has no limits of its own.
+            tasks[2] = tasks[2].take().map(|_| Limits::default());
+            Declaration { tasks, per_partition, queues, version }
+        },
+    )
 }
 
 fn some_none() -> impl Strategy<Value = Option<Limits>> {
@@ -90,8 +96,12 @@ pub(crate) fn turned() -> impl Strategy<Value = Turned> {
         ]
     };
     let max_pending = option::weighted(0.7, 1..30_u64).prop_map(Change::MaxPending);
+    let of_partition = (select(TASKS[..2].to_vec()), select(PARTITIONS[1..].to_vec()))
+        .prop_map(|(task, partition)| Scope::Partition(name(task), partition.into()));
+    let of_one = prop_oneof![3 => change().boxed(), 1 => max_pending.clone().boxed()];
     prop_oneof![
         4 => (of_task, change()).prop_map(|(scope, change)| Turned { scope, change }),
+        4 => (of_partition, of_one).prop_map(|(scope, change)| Turned { scope, change }),
         4 => (of_queue.clone(), prop_oneof![3 => change().boxed(), 1 => max_pending.boxed()])
             .prop_map(|(scope, change)| Turned { scope, change }),
         1 => anywhere,

@@ -94,6 +94,13 @@ impl Play {
                 let id = self.any_job(job);
                 self.sides.ask("delete", |store| store.delete(id)).await.map(drop)
             }
+            Step::CancelPartition { task, partition } => {
+                let task = name(TASKS[*task]);
+                let cancelled = self.sides.ask("cancel_partition", |store| {
+                    store.cancel_partition(task.clone(), (*partition).into())
+                });
+                cancelled.await.map(drop)
+            }
             Step::Read { job, queue, task, like, limit } => {
                 let id = self.any_job(job);
                 drop(self.sides.ask("job", |store| store.job(id)).await?);
@@ -161,6 +168,7 @@ impl Play {
             id,
             task: name(TASKS[task]),
             partition: call.partition.into(),
+            max_pending_per_partition: call.max_pending_per_partition,
             payload: Payload { codec: 0, bytes: vec![b' '; call.bytes] },
             priority: call.priority,
             due: call.due,

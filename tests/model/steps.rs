@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Due, Lapse, Outset, Transition};
+use flexiq::internals::{Due, Hold, Lapse, Outset, Transition};
 use proptest::sample::Index;
 
 use crate::limits::{Declaration, Turned};
@@ -16,6 +16,8 @@ pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
 pub(crate) const TASKS: [&str; 3] = ["send", "resize", "anywhere"];
 /// The home of each task.
 pub(crate) const HOMES: [&str; 3] = ["mail", "media", "mail"];
+/// The partitions of each task; the first is none.
+pub(crate) const PARTITIONS: [&str; 3] = ["", "a", "b"];
 /// So many workers at once.
 pub(crate) const WORKERS: usize = 3;
 
@@ -85,6 +87,10 @@ pub(crate) enum Step {
     Delete {
         job: Index,
     },
+    CancelPartition {
+        task: usize,
+        partition: &'static str,
+    },
     /// A job and a page of a list are read.
     Read {
         job: Index,
@@ -119,6 +125,7 @@ pub(crate) struct Call {
     pub(crate) again: Option<Again>,
     pub(crate) task: usize,
     pub(crate) partition: &'static str,
+    pub(crate) max_pending_per_partition: Option<u64>,
     pub(crate) bytes: usize,
     pub(crate) priority: i8,
     pub(crate) due: Due,
@@ -138,6 +145,7 @@ pub(crate) struct Again {
 pub(crate) struct End {
     pub(crate) lease: Lease,
     pub(crate) transition: Transition,
+    pub(crate) hold: Option<Hold>,
 }
 
 /// Whose lease.

@@ -86,17 +86,7 @@ fn every_argument_reaches_the_definition() {
         ("0 */5 * * * MON-FRI", "Europe/Stockholm", true)
     );
     assert_eq!((task.place.module, task.place.file), ("tasks::declared", file!()));
-    assert_eq!(
-        task.not_built(),
-        [
-            "partition_by",
-            "max_concurrent_per_partition",
-            "rate_limit_per_partition",
-            "max_pending_per_partition",
-            "unique_by",
-            "cron",
-        ]
-    );
+    assert_eq!(task.not_built(), ["unique_by", "cron"]);
 }
 
 #[test]
@@ -124,6 +114,7 @@ fn a_declaration_holds_what_a_producer_without_the_body_needs() {
                 { "name": "account", "required": false, "secret": false },
                 { "name": "pin", "required": false, "secret": true },
             ],
+            "partitioned": true, "max_pending_per_partition": 6,
             "not_built": task_all_arguments().definition().not_built(),
         })
     );

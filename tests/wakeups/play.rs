@@ -215,6 +215,7 @@ impl Play {
             is_given: false,
             task: name(TASKS[task].0),
             partition: String::new(),
+            max_pending_per_partition: None,
             payload: Payload { codec: 0, bytes: b"{}".to_vec() },
             priority: 0,
             due,
@@ -242,6 +243,7 @@ impl Play {
             queue: name(QUEUES[*home]),
             json: "{}".into(),
             limits: Limits { max_concurrent: trade.cap, ..Limits::default() },
+            per_partition: Limits::default(),
         };
         let linked = TASKS.iter().zip(trade.links).filter(|(_, is_linked)| *is_linked);
         let hello = Hello {
@@ -277,7 +279,7 @@ impl Play {
         let worker = busy[worker.index(busy.len())];
         let run = run.index(self.workers[worker].runs.len());
         let run = self.workers[worker].runs.remove(run);
-        let finishes = vec![Finish { lease: run.lease, transition: transition(how) }];
+        let finishes = vec![Finish::new(run.lease, transition(how))];
         self.tell_ends(worker, TASKS[run.task].1, finishes, claims).await;
     }
 
@@ -285,7 +287,7 @@ impl Play {
         for queue in 0..QUEUES.len() {
             let runs = &mut self.workers[worker].runs;
             let ended: Vec<Run> = runs.extract_if(.., |run| TASKS[run.task].1 == queue).collect();
-            let finish = |run: Run| Finish { lease: run.lease, transition: transition(How::Succeeds) };
+            let finish = |run: Run| Finish::new(run.lease, transition(How::Succeeds));
             if !ended.is_empty() {
                 let finishes = ended.into_iter().map(finish).collect();
                 self.tell_ends(worker, queue, finishes, claims).await;

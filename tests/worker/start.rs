@@ -102,6 +102,7 @@ async fn jobs_of_a_task_that_has_moved_still_run_from_their_old_queue() {
         id,
         task: name("dispatch"),
         partition: String::new(),
+        max_pending_per_partition: None,
         payload: flexiq::internals::Payload { codec: 0, bytes: b"{}".to_vec() },
         priority: 0,
         due: flexiq::internals::Due::NOW,

@@ -100,6 +100,7 @@ fn batch(tasks: usize) -> Enqueue {
         id: JobId::new(),
         task: name(&format!("task-{}", number % tasks)),
         partition: String::new(),
+        max_pending_per_partition: None,
         payload: Payload { codec: 0, bytes: vec![b'x'; 100] },
         priority: 0,
         due: Due::NOW,

@@ -101,6 +101,7 @@ async fn claims(queue: &Queue, raw: &Raw) -> flexiq::Result<(f64, f64)> {
             id: JobId::new(),
             task: name("aside"),
             partition: String::new(),
+            max_pending_per_partition: None,
             payload: Payload { codec: 0, bytes: b"{}".to_vec() },
             priority: 0,
             due: Due::NOW,
@@ -116,7 +117,7 @@ async fn claims(queue: &Queue, raw: &Raw) -> flexiq::Result<(f64, f64)> {
         let used = raw.usage().await.since(&before);
         calls.push(used.called());
         time.push(used.in_scripts());
-        let finish = |lease| Finish { lease, transition: Transition::Cancel };
+        let finish = |lease| Finish::new(lease, Transition::Cancel);
         let finishes: Vec<Finish> = answer.claimed.iter().map(|claimed| finish(claimed.lease)).collect();
         assert_eq!(finishes.len(), 1);
         store.turn(Arc::new(turn(2 * number + 1, finishes, None))).await?;

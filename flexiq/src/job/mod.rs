@@ -10,7 +10,7 @@ mod transition;
 
 pub use failure::JobFailure;
 pub use id::JobId;
-pub use outcome::{After, Due, Outcome, Value};
+pub use outcome::{After, Due, Held, Hold, Outcome, Value};
 pub use state::{DeadReason, ScheduledReason, State};
 pub use transition::Transition;
 

@@ -18,6 +18,8 @@ pub enum Outcome {
     },
     /// The task asked for later.
     Deferred(Due),
+    /// The task found that nothing of its kind should start for a while: its job goes back to its old place.
+    Held(Hold),
     /// The payload does not fit the parameters: no later run could do better.
     Undecodable {
         /// The parameter, and what did not fit.
@@ -27,6 +29,26 @@ pub enum Outcome {
     Released,
     /// The run was dropped because its job was cancelled.
     Cancelled,
+}
+
+/// Nothing of a scope starts for a while: what a run learned from the outside, such as "429, wait 30 s".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What is held.
+    pub what: Held,
+    /// For how long, from the store's now. A hold never ends an earlier one sooner.
+    pub length: Duration,
+}
+
+/// What a run may hold, in the queue that its job stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Held {
+    /// Its whole queue.
+    Queue,
+    /// All jobs of its task.
+    Task,
+    /// All jobs of its partition; of its task, where it has none.
+    Partition,
 }
 
 /// What a failed task wants next.

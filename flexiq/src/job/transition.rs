@@ -30,6 +30,8 @@ pub enum Transition {
         /// The failure's message.
         error: Option<String>,
     },
+    /// Is ready again at its old place; counts a deferral.
+    PutBack,
     /// Is ready again at its old place; no counter moves.
     Release,
     /// Ends as cancelled; no counter moves.

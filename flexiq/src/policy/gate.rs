@@ -1,4 +1,4 @@
-//! What a gate admits: pause, cap and rates of one task or one queue, decided together.
+//! What a gate admits: pause, hold, cap and rates of a queue, a task or a partition, decided together.
 //!
 //! A store asks before it claims, and charges only what it has then claimed: what is refused has spent nothing.
 
@@ -6,11 +6,13 @@ use super::notation::Rate;
 use super::rate::Pace;
 use crate::clock::Timestamp;
 
-/// What keeps the jobs of a task or a queue waiting.
+/// What keeps the jobs of a queue, a task or a partition waiting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gate {
     /// Whether nothing starts at all.
     pub is_paused: bool,
+    /// Until when a run has said that nothing should start.
+    pub held_until: Option<Timestamp>,
     /// Leases at once.
     pub max_concurrent: Option<u32>,
     /// Starts per period, all of which hold.
@@ -31,6 +33,11 @@ pub enum Verdict {
 pub enum Shut {
     /// It opens when it is resumed.
     Paused,
+    /// A run was told from the outside that nothing should start for a while: it opens by itself.
+    Held {
+        /// When the hold is over.
+        until: Timestamp,
+    },
     /// As many leases as the cap allows: it opens when one ends.
     Full,
     /// A rate is spent: it opens by itself.
@@ -73,6 +80,9 @@ impl Gate {
         if self.is_paused {
             return Ok(Verdict::Shut(Shut::Paused));
         }
+        if let Some(until) = self.held_until.filter(|&until| until > now) {
+            return Ok(Verdict::Shut(Shut::Held { until }));
+        }
         let mut admitted = wanted.min(self.room(running));
         if admitted == 0 {
             return Ok(Verdict::Shut(Shut::Full));
@@ -114,7 +124,7 @@ impl Verdict {
     /// When it opens by itself, if it does.
     pub fn opens_at(self) -> Option<Timestamp> {
         match self {
-            Self::Shut(Shut::Spent { opens_at }) => Some(opens_at),
+            Self::Shut(Shut::Spent { opens_at } | Shut::Held { until: opens_at }) => Some(opens_at),
             _ => None,
         }
     }
@@ -186,10 +196,18 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_named_before_a_cap_and_a_cap_before_a_rate() {
-        let mut gate = Gate { is_paused: true, max_concurrent: Some(1), rates: vec![rate(1, 1_000)] };
-        assert_eq!(ask(&gate, 1, 1, 0, &[0]), Verdict::Shut(Shut::Paused));
+    fn a_pause_is_named_first_then_a_hold_then_a_cap_then_a_rate() {
+        let until = Timestamp::from_millis(9);
+        let mut gate = Gate {
+            is_paused: true,
+            held_until: Some(until),
+            max_concurrent: Some(1),
+            rates: vec![rate(1, 1_000)],
+        };
+        assert_eq!(ask(&gate, 1, 1, 8, &[0]), Verdict::Shut(Shut::Paused));
         gate.is_paused = false;
+        assert_eq!(ask(&gate, 1, 1, 8, &[0]), Verdict::Shut(Shut::Held { until }));
+        assert_eq!(ask(&gate, 1, 0, 9, &[]), Verdict::Open(1), "it is over at its moment");
         assert_eq!(ask(&gate, 1, 1, 0, &[0]), Verdict::Shut(Shut::Full));
         assert_eq!(ask(&gate, 1, 0, 0, &[0]), spent(1_000));
     }

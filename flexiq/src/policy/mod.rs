@@ -10,4 +10,4 @@ pub use gate::{Gate, Log, Verdict};
 pub(crate) use near::nearest;
 pub use notation::{Backoff, Rate};
 pub use rate::{Admission, Pace, longest, most};
-pub use retry::{Budgets, Counters, after_run, is_poison};
+pub use retry::{Budgets, Counters, after_run, hold_of, is_poison};

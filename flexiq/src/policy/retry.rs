@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::notation::Backoff;
 use crate::clock::Timestamp;
-use crate::job::{After, DeadReason, Due, Outcome, ScheduledReason, Transition, cut_error};
+use crate::job::{After, DeadReason, Due, Hold, Outcome, ScheduledReason, Transition, cut_error};
 
-/// A deferral waits at least this long, so that a task which always defers cannot turn its queue hot.
+/// A deferral or a hold lasts at least this long, so that a task which always defers cannot turn its queue hot.
 pub const SHORTEST_DEFERRAL: Duration = Duration::from_millis(10);
 
 /// How much of each kind of ending a job is forgiven.
@@ -85,12 +85,16 @@ pub fn after_run(
             Transition::Kill { reason: DeadReason::Decode, error: Some(cut_error(error)) }
         }
         Outcome::Deferred(due) => after_deferral(due, counters, budgets, now),
+        Outcome::Held(_) if is_deferred_too_often(counters, budgets) => {
+            Transition::Kill { reason: DeadReason::Deferrals, error: None }
+        }
+        Outcome::Held(_) => Transition::PutBack,
         Outcome::Failed { error, after } => after_failure(cut_error(error), after, counters, budgets, chance),
     }
 }
 
 fn after_deferral(due: Due, counters: Counters, budgets: &Budgets, now: Timestamp) -> Transition {
-    if budgets.max_deferrals.is_some_and(|most| counters.deferrals >= most) {
+    if is_deferred_too_often(counters, budgets) {
         return Transition::Kill { reason: DeadReason::Deferrals, error: None };
     }
     let due = match due {
@@ -99,6 +103,18 @@ fn after_deferral(due: Due, counters: Counters, budgets: &Budgets, now: Timestam
         later => later,
     };
     Transition::Schedule { reason: ScheduledReason::Deferral, due, error: None }
+}
+
+fn is_deferred_too_often(counters: Counters, budgets: &Budgets) -> bool {
+    budgets.max_deferrals.is_some_and(|most| counters.deferrals >= most)
+}
+
+/// What shall be held after a run that ended with `outcome`.
+pub fn hold_of(outcome: &Outcome) -> Option<Hold> {
+    match outcome {
+        Outcome::Held(hold) => Some(Hold { length: hold.length.max(SHORTEST_DEFERRAL), ..*hold }),
+        _ => None,
+    }
 }
 
 fn after_failure(

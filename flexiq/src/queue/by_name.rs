@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::declared::declared;
 use super::draft::{Calling, Draft};
@@ -10,12 +10,13 @@ use super::{AnyQueue, Enqueue, Queue};
 use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::store::Store;
-use crate::task::{Declaration, Registry};
+use crate::task::{Declaration, Registry, partition_name};
 
 /// A task that is known by name, and the arguments for it.
 pub(super) struct Named {
     task: String,
     arguments: Value,
+    partition: Option<String>,
 }
 
 impl Queue {
@@ -36,7 +37,10 @@ impl Queue {
     /// # }
     /// ```
     pub fn enqueue_by_name(&self, task: impl Into<String>, arguments: Value) -> Enqueue<Value, AnyQueue> {
-        Enqueue::of_draft(self.clone(), Draft::of_named(Named { task: task.into(), arguments }))
+        Enqueue::of_draft(
+            self.clone(),
+            Draft::of_named(Named { task: task.into(), arguments, partition: None }),
+        )
     }
 }
 
@@ -51,34 +55,72 @@ impl Named {
                     .into(),
             });
         };
-        let calling = match Registry::find(&self.task)? {
-            Some(definition) => {
-                Declaration::from(definition).check(&arguments)?;
-                Calling::of_definition(definition)?
-            }
-            None => of_declared(store, &self.task, &arguments).await?,
+        let linked = Registry::find(&self.task)?;
+        let declaration = match linked {
+            Some(definition) => Declaration::from(definition),
+            None => declared(store, &self.task).await?,
         };
+        declaration.check(&arguments)?;
         let payload = serde_json::to_vec(&Value::Object(arguments)).map_err(|source| Error::Encode {
             what: format!("the arguments of task {}", self.task),
             source,
         })?;
-        Ok(Calling { payload, ..calling })
+        match (linked, self.partition) {
+            (Some(definition), None) => Calling::of_definition(definition)?.with_payload(definition, payload),
+            (None, partition) => {
+                let partition = partition_of(&declaration, partition)?;
+                Ok(Calling { partition, payload, ..of_declared(declaration)? })
+            }
+            (Some(_), Some(given)) => Err(Error::Invalid {
+                what: format!("partition of task {}", self.task),
+                given: format!("{given:?}"),
+                accepted:
+                    "no call of .partition(..): this program links the task, which makes it of its arguments"
+                        .into(),
+            }),
+        }
+    }
+
+    /// Names the partition, which only a program that links the task could work out.
+    pub(super) fn set_partition(&mut self, partition: String) {
+        self.partition = Some(partition);
+    }
+}
+
+/// The partition of a call whose task is not linked here; empty where the task has none.
+fn partition_of(declaration: &Declaration, given: Option<String>) -> Result<String> {
+    let what = || format!("partition of task {}", declaration.name);
+    match given {
+        None if declaration.partitioned => Err(Error::Invalid {
+            what: what(),
+            given: "none".into(),
+            accepted:
+                "a call of .partition(\"…\"): the task has partition_by, and this program does not link it"
+                    .into(),
+        }),
+        None => Ok(String::new()),
+        Some(_) if !declaration.partitioned => Err(Error::Invalid {
+            what: what(),
+            given: "one of its own".into(),
+            accepted: "no call of .partition(..): the task has no partition_by".into(),
+        }),
+        Some(given) => partition_name(what, given),
     }
 }
 
 /// What the store knows of a task that is not linked here.
-async fn of_declared(store: &dyn Store, task: &str, arguments: &Map<String, Value>) -> Result<Calling> {
-    let declaration = declared(store, task).await?;
-    if let Some(argument) = declaration.not_built.first() {
-        return Err(Error::NotBuilt { task: task.into(), argument: argument.clone() });
+fn of_declared(declaration: Declaration) -> Result<Calling> {
+    if let Some(argument) = declaration.not_built.into_iter().next() {
+        return Err(Error::NotBuilt { task: declaration.name, argument });
     }
-    declaration.check(arguments)?;
     Ok(Calling {
         task: Name::new("task", &declaration.name)?,
         queue: Name::new("queue", &declaration.queue)?,
         any_queue: declaration.any_queue,
         priority: declaration.priority,
         expires: declaration.expires_ms.map(Duration::from_millis),
+        partition: String::new(),
+        max_pending_per_partition: declaration.max_pending_per_partition,
         payload: Vec::new(),
     })
 }

@@ -48,6 +48,9 @@ pub(super) struct Calling {
     pub(super) any_queue: bool,
     pub(super) priority: i8,
     pub(super) expires: Option<Duration>,
+    /// Empty where the task has none.
+    pub(super) partition: String,
+    pub(super) max_pending_per_partition: Option<u64>,
     pub(super) payload: Vec<u8>,
 }
 
@@ -86,6 +89,20 @@ impl Draft {
         match Name::new("queue", queue) {
             Ok(name) => self.queue = Some(name),
             Err(error) => self.refuse(error),
+        }
+    }
+
+    pub(super) fn set_partition(&mut self, partition: String) {
+        match &mut self.target {
+            Target::Named(named) => named.set_partition(partition),
+            Target::Defined(call) => {
+                let error = Error::Invalid {
+                    what: format!("partition of task {}", call.definition().name),
+                    given: format!("{partition:?}"),
+                    accepted: "no call of .partition(..): the task makes it of its arguments".into(),
+                };
+                self.refuse(error);
+            }
         }
     }
 
@@ -166,7 +183,8 @@ impl Draft {
             id: self.id,
             is_given: self.is_given,
             task: calling.task,
-            partition: String::new(),
+            partition: calling.partition,
+            max_pending_per_partition: calling.max_pending_per_partition,
             payload: Payload { codec: JSON, bytes: calling.payload },
             priority: self.priority.unwrap_or(calling.priority),
             due: self.due,
@@ -180,7 +198,8 @@ impl Draft {
 impl Calling {
     fn of_call(call: Call) -> Result<Self> {
         let definition = call.definition();
-        Ok(Self { payload: call.finish()?, ..Self::of_definition(definition)? })
+        let calling = Self::of_definition(definition)?;
+        calling.with_payload(definition, call.finish()?)
     }
 
     /// What a linked definition says of its calls, without a payload.
@@ -194,7 +213,15 @@ impl Calling {
             any_queue: definition.any_queue,
             priority: definition.priority,
             expires: definition.expires,
+            partition: String::new(),
+            max_pending_per_partition: definition.partition.and_then(|each| each.max_pending),
             payload: Vec::new(),
         })
+    }
+
+    /// Fills in a payload, and the partition that it belongs to.
+    pub(super) fn with_payload(self, definition: &'static TaskDefinition, payload: Vec<u8>) -> Result<Self> {
+        let partition = definition.partition_key(&payload)?.unwrap_or_default();
+        Ok(Self { partition, payload, ..self })
     }
 }

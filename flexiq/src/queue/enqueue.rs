@@ -106,6 +106,15 @@ impl<T> Enqueue<T, AnyQueue> {
     }
 }
 
+impl Enqueue<serde_json::Value, AnyQueue> {
+    /// Says to which partition the job belongs, where [`enqueue_by_name`](Queue::enqueue_by_name) calls a task with
+    /// `partition_by` that this program does not link: at most 200 bytes, as its expression would give.
+    pub fn partition(mut self, partition: impl Into<String>) -> Self {
+        self.draft.set_partition(partition.into());
+        self
+    }
+}
+
 impl<T: Send + 'static, Q> Enqueue<T, Q> {
     /// Stores the job and waits for that on this thread: for code that is not `async`.
     ///

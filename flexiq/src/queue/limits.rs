@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::policy::{self, Rate};
 use crate::store::{Change, Scope, Standing, Store};
-use crate::task::Registry;
+use crate::task::{Registry, partition_name};
 
 impl Queue {
     /// Lets at most `jobs` jobs of this task run at once, on the whole fleet.
@@ -81,6 +81,119 @@ impl Queue {
     /// [`Error::Unknown`] for a task that is neither linked nor known to the store.
     pub fn resume_task(&self, task: impl AsRef<str>) -> Answer<()> {
         self.limit_task(task.as_ref(), Ok(Change::Paused(false)))
+    }
+
+    /// Lets at most `jobs` jobs of one partition of this task run at once, on the whole fleet, instead of what
+    /// `max_concurrent_per_partition` says for each. The task's own cap holds all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for 0 (use [`pause_partition`](Self::pause_partition)) and for a task without `partition_by`,
+    /// and [`Error::Unknown`] for a task that is neither linked nor known to the store.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: flexiq::Queue) -> flexiq::Result<()> {
+    /// queue.set_partition_concurrency("export", "acme", 20).await?;
+    /// queue.clear_partition_concurrency("export", "acme").await?; // back to what holds for each
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_partition_concurrency(
+        &self,
+        task: impl AsRef<str>,
+        partition: impl Into<String>,
+        jobs: u32,
+    ) -> Answer<()> {
+        let change = concurrency(jobs, "pause_partition").map(|jobs| Change::MaxConcurrent(Some(jobs)));
+        self.limit_partition(task.as_ref(), partition.into(), change)
+    }
+
+    /// Takes back what [`set_partition_concurrency`](Self::set_partition_concurrency) set.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a task without `partition_by`, and [`Error::Unknown`] for one that is neither linked nor
+    /// known to the store.
+    pub fn clear_partition_concurrency(
+        &self,
+        task: impl AsRef<str>,
+        partition: impl Into<String>,
+    ) -> Answer<()> {
+        self.limit_partition(task.as_ref(), partition.into(), Ok(Change::MaxConcurrent(None)))
+    }
+
+    /// Lets jobs of one partition of this task start at most so often, on the whole fleet, instead of what
+    /// `rate_limit_per_partition` says for each: `"100/m"`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a rate that cannot be read and for a task without `partition_by`, and [`Error::Unknown`]
+    /// for a task that is neither linked nor known to the store.
+    #[doc(alias = "throttle")]
+    pub fn set_partition_rate_limit(
+        &self,
+        task: impl AsRef<str>,
+        partition: impl Into<String>,
+        rate: impl AsRef<str>,
+    ) -> Answer<()> {
+        let change = rates(rate.as_ref()).map(|rates| Change::Rates(Some(rates)));
+        self.limit_partition(task.as_ref(), partition.into(), change)
+    }
+
+    /// Takes back what [`set_partition_rate_limit`](Self::set_partition_rate_limit) set.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a task without `partition_by`, and [`Error::Unknown`] for one that is neither linked nor
+    /// known to the store.
+    pub fn clear_partition_rate_limit(
+        &self,
+        task: impl AsRef<str>,
+        partition: impl Into<String>,
+    ) -> Answer<()> {
+        self.limit_partition(task.as_ref(), partition.into(), Ok(Change::Rates(None)))
+    }
+
+    /// Starts no more jobs of one partition until [`resume_partition`](Self::resume_partition). What runs, runs on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a task without `partition_by`, and [`Error::Unknown`] for one that is neither linked nor
+    /// known to the store.
+    pub fn pause_partition(&self, task: impl AsRef<str>, partition: impl Into<String>) -> Answer<()> {
+        self.limit_partition(task.as_ref(), partition.into(), Ok(Change::Paused(true)))
+    }
+
+    /// Starts jobs of one partition again, at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a task without `partition_by`, and [`Error::Unknown`] for one that is neither linked nor
+    /// known to the store.
+    pub fn resume_partition(&self, task: impl AsRef<str>, partition: impl Into<String>) -> Answer<()> {
+        self.limit_partition(task.as_ref(), partition.into(), Ok(Change::Paused(false)))
+    }
+
+    /// Cancels all jobs of one partition: those that are pending end at once, those that run are told to stop. Answers
+    /// how many both are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a task without `partition_by`, and [`Error::Unknown`] for one that is neither linked nor
+    /// known to the store.
+    pub fn cancel_partition(&self, task: impl AsRef<str>, partition: impl Into<String>) -> Answer<u64> {
+        let (store, task, partition) = (self.store().clone(), task.as_ref().to_owned(), partition.into());
+        Answer::new(async move {
+            let (task, partition) = known_partition(&*store, &task, partition).await?;
+            let mut ended = 0;
+            loop {
+                let swept = store.cancel_partition(task.clone(), partition.clone()).await?;
+                ended += swept.done;
+                if !swept.more {
+                    return Ok(ended + swept.requested);
+                }
+            }
+        })
     }
 
     /// Lets at most `jobs` jobs of this queue run at once, on the whole fleet.
@@ -164,7 +277,7 @@ impl Queue {
         self.limit_queue(queue.as_ref(), Ok(Change::Paused(false)))
     }
 
-    /// What holds for each task and queue that has a limit or is paused, and where it comes from.
+    /// What holds for each task, queue and partition that has a limit or is paused, and where it comes from.
     pub fn limits(&self) -> Answer<Vec<Standing>> {
         let store = self.store().clone();
         Answer::new(async move { store.limits().await })
@@ -176,6 +289,15 @@ impl Queue {
             let change = change?;
             let task = known_task(&*store, &task, &change).await?;
             store.limit(Scope::Task(task), change).await
+        })
+    }
+
+    fn limit_partition(&self, task: &str, partition: String, change: Result<Change>) -> Answer<()> {
+        let (store, task) = (self.store().clone(), task.to_owned());
+        Answer::new(async move {
+            let change = change?;
+            let (task, partition) = known_partition(&*store, &task, partition).await?;
+            store.limit(Scope::Partition(task, partition), change).await
         })
     }
 
@@ -238,6 +360,23 @@ async fn known_task(store: &dyn Store, task: &str, change: &Change) -> Result<Na
         });
     }
     Name::new("task", task)
+}
+
+/// A task with partitions that is linked here or known to the store, and the name of one of them.
+async fn known_partition(store: &dyn Store, task: &str, partition: String) -> Result<(Name, String)> {
+    let is_partitioned = match Registry::find(task)? {
+        Some(definition) => definition.partition.is_some(),
+        None => declared(store, task).await?.partitioned,
+    };
+    let what = || format!("partition of task {task}");
+    if !is_partitioned {
+        return Err(Error::Invalid {
+            what: what(),
+            given: format!("{partition:?}"),
+            accepted: "a task with partition_by, which this one has not".into(),
+        });
+    }
+    Ok((Name::new("task", task)?, partition_name(what, partition)?))
 }
 
 async fn known_queue(store: &dyn Store, queue: &str) -> Result<Name> {

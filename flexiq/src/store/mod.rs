@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use types::{
     Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
     Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, Room, Scope,
-    Standing, Stored, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 
 use crate::clock::Clock;
@@ -49,14 +49,22 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// for ids that the caller chose, and not in the same step where each queue has steps of its own.
     ///
     /// If the queue would then hold more than its `max_pending`, nothing is stored and the answer is
-    /// [`Error::QueueFull`](crate::Error::QueueFull); what is stored already is found first and not counted.
+    /// [`Error::QueueFull`](crate::Error::QueueFull), or if a partition would,
+    /// [`Error::PartitionFull`](crate::Error::PartitionFull): whichever comes first in the order of the jobs. What is
+    /// stored already is found first and not counted.
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>>;
 
     /// A worker's finishes and its next claim of one queue, in this order, in one step.
     ///
-    /// A job is claimed if every gate of its task and its queue is open: pause, cap, rates. All are checked, and then all
-    /// are charged; a job that is refused spends nothing and stays where it is. While other workers wait that could start
-    /// the same, a claim takes at most its share.
+    /// A job is claimed if every gate of its partition, its task and its queue is open: pause, hold, cap, rates. All are
+    /// checked, and then all are charged; a job that is refused spends nothing and stays where it is. While other workers
+    /// wait that could start the same, a claim takes at most its share.
+    ///
+    /// The partitions of a task take turns: among those that are open, the highest priority of a head first, then the one
+    /// that has waited longest for its turn. A partition's wait begins with its last start, or when something of it
+    /// becomes ready; one that is new stands before the one that was served last. Where that is the same moment, the
+    /// older head goes first. A task stands in its queue with the head of the partition whose turn it is, or with its
+    /// best job that has no partition.
     ///
     /// The same number of the same worker and queue again answers the same and changes nothing. A run whose job was
     /// cancelled meanwhile ends the job as cancelled, and moves no counter, unless the run succeeded.
@@ -99,6 +107,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Cancels a job: a pending one ends at once, a running one is told to stop. `None` if there is no such job.
     fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>>;
 
+    /// Cancels the jobs of a partition, wherever they lie: the running ones, and at most 1,000 of the pending.
+    fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept>;
+
     /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. False if it is in another
     /// state or does not exist.
     fn retry(&self, id: JobId) -> Step<'_, bool>;
@@ -106,10 +117,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Deletes a job that has ended. False if it has not, or does not exist.
     fn delete(&self, id: JobId) -> Step<'_, bool>;
 
-    /// Changes what was set at runtime for a task or queue, and wakes who may start now.
+    /// Changes what was set at runtime, and wakes who may start now. To resume also ends a hold.
     fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()>;
 
-    /// What holds for each task and queue that has a limit or a pause, sorted by scope.
+    /// What holds for each task, queue and partition that has a limit or a pause, sorted by scope.
     fn limits(&self) -> Step<'_, Vec<Standing>>;
 
     /// How many jobs are in which state, by queue and task.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::job::{Due, JobFailure, JobId, State, Transition, Value};
+use crate::job::{Due, Hold, JobFailure, JobId, State, Transition, Value};
 use crate::name::Name;
 use crate::policy::Rate;
 
@@ -92,6 +92,8 @@ pub struct NewJob {
     pub task: Name,
     /// The partition of its task; empty where the task has none.
     pub partition: String,
+    /// The pending jobs of its partition that its task allows. An override stands above it.
+    pub max_pending_per_partition: Option<u64>,
     /// Its arguments.
     pub payload: Payload,
     /// Higher first, from −100 to 100.
@@ -155,6 +157,15 @@ pub struct Finish {
     pub lease: LeaseId,
     /// What becomes of its job.
     pub transition: Transition,
+    /// What it found that nothing should start for a while.
+    pub hold: Option<Hold>,
+}
+
+impl Finish {
+    /// An end that holds nothing.
+    pub fn new(lease: LeaseId, transition: Transition) -> Self {
+        Self { lease, transition, hold: None }
+    }
 }
 
 /// What a worker can start.
@@ -303,6 +314,8 @@ pub struct Declared {
     pub json: String,
     /// Its declared limits. None is a declaration too.
     pub limits: Limits,
+    /// Those of each of its partitions.
+    pub per_partition: Limits,
 }
 
 /// How much of a task or a queue may run, start, or wait.
@@ -323,6 +336,10 @@ pub enum Scope {
     Queue(Name),
     /// A task, in its home queue.
     Task(Name),
+    /// Each partition of a task for itself.
+    EachPartition(Name),
+    /// One partition of a task: what is set for it stands above what holds for each.
+    Partition(Name, String),
 }
 
 /// A change at runtime. It stands above what is declared, survives deploys, and `None` takes it back.
@@ -343,7 +360,8 @@ pub enum Change {
 pub struct Standing {
     /// The task or queue.
     pub scope: Scope,
-    /// What the youngest live worker that links the task, or serves the queue, declares.
+    /// What the youngest live worker that links the task, or serves the queue, declares. Of one partition: what holds
+    /// for each.
     pub declared: Limits,
     /// What was set at runtime.
     pub overrides: Overrides,
@@ -391,6 +409,17 @@ pub enum Cancelled {
     Requested,
     /// The job had already ended, in this state.
     AlreadyEnded(State),
+}
+
+/// What a cancel of many did, in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Jobs that were pending and have ended as cancelled.
+    pub done: u64,
+    /// Jobs that are running: their workers have been told.
+    pub requested: u64,
+    /// Whether pending jobs are left: ask again.
+    pub more: bool,
 }
 
 /// Which jobs to list.

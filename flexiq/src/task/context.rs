@@ -3,11 +3,13 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::job::JobId;
+use super::Retry;
+use crate::job::{Held, Hold, JobId};
 
 /// What a running task may ask of its worker: a parameter marked `#[context]` receives it.
 ///
@@ -129,6 +131,39 @@ impl Context {
     /// Waits until this run should stop.
     pub async fn cancelled(&self) {
         self.token.cancelled().await;
+    }
+
+    /// Starts no job of this task for `length`, at least 10 ms: what a body says that was told "429, wait 30 s".
+    ///
+    /// It is what the body returns: the run counts as a deferral, and its job goes back to its old place, so that it is
+    /// the first to start again. The hold begins with the end of the run, in its queue, for the whole fleet. It never ends
+    /// an earlier hold sooner; [`Queue::resume_task`](crate::Queue::resume_task) ends it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # fn post(_: &str) -> Result<(), Duration> { Err(Duration::from_secs(30)) }
+    /// #[flexiq::task]
+    /// fn notify(#[context] context: flexiq::Context, message: String) -> Result<(), flexiq::Retry> {
+    ///     post(&message).map_err(|retry_after| context.hold_task(retry_after))
+    /// }
+    /// # assert!(notify(flexiq::Context::for_test(), "hello".into()).is_err());
+    /// ```
+    #[must_use = "it takes effect when the task returns it as its error"]
+    pub fn hold_task(&self, length: Duration) -> Retry {
+        Retry::hold(Hold { what: Held::Task, length })
+    }
+
+    /// Starts no job of this partition for `length`, as [`hold_task`](Self::hold_task) does of the whole task. Where the
+    /// task has no `partition_by`, it holds the task.
+    #[must_use = "it takes effect when the task returns it as its error"]
+    pub fn hold_partition(&self, length: Duration) -> Retry {
+        Retry::hold(Hold { what: Held::Partition, length })
+    }
+
+    /// Starts no job of this queue for `length`, as [`hold_task`](Self::hold_task) does of the task.
+    #[must_use = "it takes effect when the task returns it as its error"]
+    pub fn hold_queue(&self, length: Duration) -> Retry {
+        Retry::hold(Hold { what: Held::Queue, length })
     }
 
     /// Runs a future to its end from a plain function, on the worker's runtime.

@@ -30,6 +30,12 @@ pub struct Declaration {
     /// A job not started within this of its due time is expired.
     #[serde(default)]
     pub expires_ms: Option<u64>,
+    /// Whether it has `partition_by`, which only a program that links it can work out.
+    #[serde(default)]
+    pub partitioned: bool,
+    /// Jobs of one partition pending at once.
+    #[serde(default)]
+    pub max_pending_per_partition: Option<u64>,
     /// Arguments whose engine the declaring version did not have.
     #[serde(default)]
     pub not_built: Vec<String>,
@@ -93,6 +99,8 @@ impl From<&TaskDefinition> for Declaration {
             parameters: parameters.collect(),
             priority: task.priority,
             expires_ms: task.expires.map(|expires| u64::try_from(expires.as_millis()).unwrap_or(u64::MAX)),
+            partitioned: task.partition.is_some(),
+            max_pending_per_partition: task.partition.and_then(|each| each.max_pending),
             not_built: task.not_built().into_iter().map(str::to_owned).collect(),
         }
     }

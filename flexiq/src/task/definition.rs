@@ -67,13 +67,8 @@ impl TaskDefinition {
     /// A worker that would serve it refuses to start, and its enqueue is refused: a limit that is not held is worse
     /// than none.
     pub fn not_built(&self) -> Vec<&'static str> {
-        let partition = self.partition.as_ref();
         let all_arguments = self.unique.is_some_and(|unique| unique.key.is_none());
         [
-            ("partition_by", partition.is_some()),
-            ("max_concurrent_per_partition", partition.is_some_and(|each| each.max_concurrent.is_some())),
-            ("rate_limit_per_partition", partition.is_some_and(|each| !each.rates.is_empty())),
-            ("max_pending_per_partition", partition.is_some_and(|each| each.max_pending.is_some())),
             ("unique", all_arguments),
             ("unique_by", self.unique.is_some() && !all_arguments),
             ("cron", self.cron.is_some()),

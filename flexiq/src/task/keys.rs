@@ -45,6 +45,22 @@ pub fn key_of<K: Key + ?Sized>(task: &TaskDefinition, key: &K) -> Result<String>
     canonical(&json).map_err(encode)
 }
 
+/// A key as the name of a partition. That of an empty string is `""`, with its quotes: an empty name would be none.
+///
+/// # Errors
+///
+/// [`Error::Invalid`] if it has more than 200 bytes.
+pub(crate) fn partition_name(what: impl FnOnce() -> String, key: String) -> Result<String> {
+    if key.len() > LONGEST_PARTITION {
+        return Err(Error::Invalid {
+            what: what(),
+            given: format!("one of {} bytes", key.len()),
+            accepted: format!("at most {LONGEST_PARTITION} bytes"),
+        });
+    }
+    Ok(if key.is_empty() { "\"\"".into() } else { key })
+}
+
 impl TaskDefinition {
     /// The partition of a payload, if the task has `partition_by`.
     ///
@@ -53,15 +69,7 @@ impl TaskDefinition {
     /// [`Error::Decode`] if the payload does not fit, [`Error::Invalid`] if the partition has more than 200 bytes.
     pub fn partition_key(&self, payload: &[u8]) -> Result<Option<String>> {
         let Some(partition) = &self.partition else { return Ok(None) };
-        let key = (partition.key)(payload)?;
-        if key.len() > LONGEST_PARTITION {
-            return Err(Error::Invalid {
-                what: format!("partition of task {}", self.name),
-                given: format!("one of {} bytes", key.len()),
-                accepted: format!("at most {LONGEST_PARTITION} bytes"),
-            });
-        }
-        Ok(Some(key))
+        partition_name(|| format!("partition of task {}", self.name), (partition.key)(payload)?).map(Some)
     }
 
     /// What makes a payload unique, if the task has `unique` or `unique_by`.

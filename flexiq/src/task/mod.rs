@@ -20,6 +20,7 @@ pub use definition::{
     Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
     UniqueUntil,
 };
+pub(crate) use keys::partition_name;
 pub use keys::{Key, key_of};
 pub use parameter::{
     Argument, ContextParameter, HasDefault, Param, SharedState, StateParam, argument, context, default_of,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use super::returns::TaskError;
 use crate::clock::Timestamp;
-use crate::job::{After, Due, Outcome};
+use crate::job::{After, Due, Hold, Outcome};
 
 /// The error with which a task asks its worker for something else than a retry with back-off.
 ///
@@ -46,6 +46,7 @@ enum Ask {
     At(SystemTime),
     Never,
     Failed(Duration),
+    Hold(Hold),
 }
 
 impl Retry {
@@ -57,6 +58,12 @@ impl Retry {
     /// Defers the job to a moment, at least 10 ms from now: its slot is free meanwhile and no try is spent.
     pub fn at(moment: SystemTime) -> Self {
         Self(Signal { ask: Ask::At(moment), reason: None })
+    }
+
+    /// Puts the job back at its old place, and starts nothing of what it holds for a while: what
+    /// [`Context::hold_task`](super::Context::hold_task) answers.
+    pub(crate) fn hold(hold: Hold) -> Self {
+        Self(Signal { ask: Ask::Hold(hold), reason: None })
     }
 
     /// Fails for good: the job is dead, whatever its budget says.
@@ -94,6 +101,9 @@ impl fmt::Display for Signal {
         match (&self.reason, self.ask) {
             (Some(reason), _) => reason.fmt(f),
             (None, Ask::After(delay)) => write!(f, "asked to run again after {delay:?}"),
+            (None, Ask::Hold(hold)) => {
+                write!(f, "asked that nothing of its kind starts for {:?}", hold.length)
+            }
             (None, _) => f.write_str("asked to run again later"),
         }
     }
@@ -113,6 +123,7 @@ pub(crate) fn outcome_of(error: &(dyn Error + 'static)) -> Outcome {
         Some(Ask::Never) => failed(After::Never),
         Some(Ask::Failed(delay)) => failed(After::Delay(delay)),
         Some(Ask::After(delay)) => Outcome::Deferred(Due::In(delay)),
+        Some(Ask::Hold(hold)) => Outcome::Held(hold),
         Some(Ask::At(moment)) => Outcome::Deferred(Due::At(Timestamp::from(moment))),
     }
 }

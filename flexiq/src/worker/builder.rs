@@ -12,7 +12,7 @@ use crate::name::Name;
 use crate::policy::notation;
 use crate::queue::Queue;
 use crate::store::{Declared, Hello, Limits, WorkerId};
-use crate::task::{Declaration, Registry, States, Task};
+use crate::task::{Declaration, PerPartition, Registry, States, Task};
 
 /// A worker to be set and started: [`Queue::worker`].
 ///
@@ -240,6 +240,7 @@ fn hello(id: WorkerId, plan: &Plan, handle: &Queue) -> Result<Hello> {
                 rates: task.definition.rates.to_vec(),
                 max_pending: None,
             },
+            per_partition: task.definition.partition.map(limits_of_each).unwrap_or_default(),
         })
     };
     Ok(Hello {
@@ -253,6 +254,11 @@ fn hello(id: WorkerId, plan: &Plan, handle: &Queue) -> Result<Hello> {
             .collect(),
         tasks: plan.tasks.iter().map(declare).collect::<Result<_>>()?,
     })
+}
+
+fn limits_of_each(partition: PerPartition) -> Limits {
+    let PerPartition { max_concurrent, rates, max_pending, .. } = partition;
+    Limits { max_concurrent, rates: rates.to_vec(), max_pending }
 }
 
 /// The host's name, as far as it is known without asking the system: for people.

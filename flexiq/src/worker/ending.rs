@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::job::{DeadReason, Outcome, ScheduledReason, Transition, Value};
-use crate::policy::{Budgets, Counters, after_run};
-use crate::store::{Claimed, LeaseId, Outset};
+use crate::policy::{Budgets, Counters, after_run, hold_of};
+use crate::store::{Claimed, Finish, LeaseId, Outset};
 use crate::task::TaskDefinition;
 
 /// What the end of a run is judged by.
@@ -32,14 +32,16 @@ impl Ending {
         self.outset.timeout.or(self.definition.timeout)
     }
 
-    /// What becomes of the job.
-    pub(super) fn judge(&self, outcome: Outcome, now: Timestamp) -> Transition {
+    /// What becomes of the job, and what is held from now on.
+    pub(super) fn judge(&self, lease: LeaseId, outcome: Outcome, now: Timestamp) -> Finish {
         let budgets = Budgets { max_retries: self.max_retries(), ..self.definition.budgets };
         let keep = match &outcome {
             Outcome::Succeeded(value) => self.keep(value),
             _ => Duration::ZERO,
         };
-        after_run(outcome, self.counters, &budgets, keep, now, fastrand::f64())
+        let hold = hold_of(&outcome);
+        let transition = after_run(outcome, self.counters, &budgets, keep, now, fastrand::f64());
+        Finish { lease, transition, hold }
     }
 
     /// How long a success is kept: 1 h with a value, 5 min without, unless the call or the task says otherwise.
@@ -53,13 +55,17 @@ impl Ending {
 }
 
 /// Tells the log what becomes of a job. No payload and no value is in it.
-pub(super) fn tell(lease: LeaseId, task: &str, transition: &Transition) {
-    let (job, run) = (lease.job, lease.run);
-    match transition {
+pub(super) fn tell(task: &str, finish: &Finish) {
+    let LeaseId { job, run } = finish.lease;
+    if let Some(hold) = finish.hold {
+        tracing::info!(job.id = %job, job.task = task, job.run = run, what = ?hold.what, length = ?hold.length, "holds");
+    }
+    match &finish.transition {
         Transition::Succeed { .. } => {
             tracing::debug!(job.id = %job, job.task = task, job.run = run, "succeeded")
         }
         Transition::Release => tracing::debug!(job.id = %job, job.task = task, job.run = run, "released"),
+        Transition::PutBack => tracing::debug!(job.id = %job, job.task = task, job.run = run, "put back"),
         Transition::Cancel => tracing::info!(job.id = %job, job.task = task, job.run = run, "cancelled"),
         Transition::Schedule { reason: ScheduledReason::Deferral, due, .. } => {
             tracing::debug!(job.id = %job, job.task = task, job.run = run, ?due, "deferred");

@@ -452,16 +452,17 @@ impl Pump {
 
     /// Releases a claimed job without starting it.
     fn put_back(&mut self, index: usize, claimed: &Claimed) {
-        self.streams[index].finishes.push(Finish { lease: claimed.lease, transition: Transition::Release });
+        let finish = Finish::new(claimed.lease, Transition::Release);
+        self.streams[index].finishes.push(finish);
     }
 
     fn end(&mut self, ended: Ended) {
         let Some(run) = self.runs.remove(&ended.lease) else { return };
         self.slots.free(run.task);
         self.executor.leases.end(ended.lease);
-        let transition = run.ending.judge(ended.outcome, self.store.clock().now());
-        ending::tell(ended.lease, &self.plan.tasks[run.task].name, &transition);
-        self.streams[run.stream].finishes.push(Finish { lease: ended.lease, transition });
+        let finish = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
+        ending::tell(&self.plan.tasks[run.task].name, &finish);
+        self.streams[run.stream].finishes.push(finish);
     }
 
     fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Event> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flexiq::internals::{Enqueue, Enqueued, Name, NewJob, Timestamp};
+use flexiq::internals::{Enqueue, Enqueued, Name, NewJob, Scope, Timestamp};
 use flexiq::{Error, JobId, Result, ScheduledReason, State};
 
 use super::manner::Manner;
@@ -11,16 +11,15 @@ use super::workers::publish_to;
 use super::world::World;
 
 pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Result<Vec<Enqueued>> {
-    let most = world.gates.max_pending(&batch.queue).or(batch.max_pending);
     let answers = match world.manner {
-        Manner::Sqlite => admit(world, &batch, most)?,
+        Manner::Sqlite => admit(world, &batch, Look::ForRoom)?,
         Manner::Redis => {
             look_elsewhere(world, &batch)?;
             if !world.queues.contains(&batch.queue) {
                 world.know(now, &batch.queue);
                 publish_to(world, now, [batch.queue.clone()]);
             }
-            admit(world, &batch, None).and_then(|_| admit(world, &batch, most))?
+            admit(world, &batch, Look::ForIds).and_then(|_| admit(world, &batch, Look::ForRoom))?
         }
     };
     let Enqueue { queue, jobs, .. } = batch;
@@ -33,6 +32,15 @@ pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Resu
     Ok(answers)
 }
 
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Ids that other jobs have.
+    ForIds,
+    /// Those, and room in the queue and in partitions.
+    ForRoom,
+}
+
 /// Whether another queue has a job of one of these ids.
 fn look_elsewhere(world: &World, batch: &Enqueue) -> Result<()> {
     let elsewhere = |job: &&NewJob| world.jobs.get(&job.id).filter(|record| record.queue != batch.queue);
@@ -43,14 +51,16 @@ fn look_elsewhere(world: &World, batch: &Enqueue) -> Result<()> {
 }
 
 /// Which jobs are there already, in the store or earlier in the batch; or the first thing that is wrong, in their order.
-fn admit(world: &World, batch: &Enqueue, most: Option<u64>) -> Result<Vec<Enqueued>> {
-    let Enqueue { queue, jobs, .. } = batch;
+fn admit(world: &World, batch: &Enqueue, look: Look) -> Result<Vec<Enqueued>> {
+    let Enqueue { queue, jobs, max_pending } = batch;
+    let most = world.gates.max_pending(Scope::Queue(queue.clone())).or(*max_pending);
+    let most = most.filter(|_| look == Look::ForRoom);
     let pending = world.of_queue(queue).filter(|record| record.state.is_pending()).count() as u64;
-    let mut fresh: BTreeMap<JobId, &Name> = BTreeMap::new();
+    let mut fresh: BTreeMap<JobId, &NewJob> = BTreeMap::new();
     let mut answers = Vec::new();
     for job in jobs {
         let stored = world.jobs.get(&job.id).map(|record| (&record.queue, &record.task));
-        let there = stored.or_else(|| fresh.get(&job.id).map(|&task| (queue, task)));
+        let there = stored.or_else(|| fresh.get(&job.id).map(|&other| (queue, &other.task)));
         answers.push(Enqueued { id: job.id, is_duplicate: there.is_some() });
         match (there, most) {
             (Some(there), _) if there != (queue, &job.task) => return Err(clash(job, queue, there)),
@@ -58,10 +68,44 @@ fn admit(world: &World, batch: &Enqueue, most: Option<u64>) -> Result<Vec<Enqueu
             (None, Some(max_pending)) if pending + fresh.len() as u64 >= max_pending => {
                 return Err(Error::QueueFull { queue: queue.to_string(), max_pending, pending });
             }
-            (None, _) => drop(fresh.insert(job.id, &job.task)),
+            (None, _) => {
+                let of_batch = fresh.values().filter(|other| is_same_partition(other, job)).count() as u64;
+                if look == Look::ForRoom {
+                    admit_partition(world, queue, job, of_batch)?;
+                }
+                fresh.insert(job.id, job);
+            }
         }
     }
     Ok(answers)
+}
+
+fn is_same_partition(one: &NewJob, other: &NewJob) -> bool {
+    one.task == other.task && one.partition == other.partition
+}
+
+/// Whether a partition takes one more job beside those of this batch.
+fn admit_partition(world: &World, queue: &Name, job: &NewJob, of_batch: u64) -> Result<()> {
+    if job.partition.is_empty() {
+        return Ok(());
+    }
+    let scope = Scope::Partition(job.task.clone(), job.partition.clone());
+    let Some(max_pending) = world.gates.max_pending(scope).or(job.max_pending_per_partition) else {
+        return Ok(());
+    };
+    let is_pending = |record: &&Record| {
+        record.state.is_pending() && record.task == job.task && record.partition == job.partition
+    };
+    let pending = world.of_queue(queue).filter(is_pending).count() as u64;
+    if pending + of_batch >= max_pending {
+        return Err(Error::PartitionFull {
+            task: job.task.to_string(),
+            partition: job.partition.clone(),
+            max_pending,
+            pending,
+        });
+    }
+    Ok(())
 }
 
 fn clash(job: &NewJob, queue: &Name, there: (&Name, &Name)) -> Error {

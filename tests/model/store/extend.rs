@@ -5,8 +5,8 @@ use flexiq::internals::{Beat, BeatAnswer, Timestamp};
 use super::house::keep_house;
 use super::prune::prune;
 use super::record::Cancel;
-use super::workers;
 use super::world::World;
+use super::{gates, workers};
 
 /// A beat prunes so many jobs of each queue and state.
 const MOST_PRUNED: usize = 1_000;
@@ -16,6 +16,7 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     let is_unknown = !workers::beat(world, now, beat);
     workers::notice_deaths(world, now);
     workers::publish(world, now);
+    gates::forget_over(world, now);
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
     renew(world, now, beat, &mut answer);
     let mut is_bounded = false;

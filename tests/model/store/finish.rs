@@ -1,6 +1,6 @@
 //! finish: what each way to end does to a job, if its lease is still the worker's.
 
-use flexiq::internals::{Finish, Finished, Name, Timestamp, Transition, WorkerId};
+use flexiq::internals::{Finish, Finished, Held, Name, Scope, Timestamp, Transition, WorkerId};
 use flexiq::{DeadReason, ScheduledReason, State};
 
 use super::record::{Cancel, Record};
@@ -13,13 +13,21 @@ pub(super) fn finish(
     queue: &Name,
     end: &Finish,
 ) -> Finished {
-    match world.held(worker, end.lease).filter(|record| record.queue == *queue) {
-        Some(record) => {
-            carry_out(record, now, end.transition.clone());
-            Finished::Done
-        }
-        None => Finished::LeaseLost,
+    let Some(record) = world.held(worker, end.lease).filter(|record| record.queue == *queue) else {
+        return Finished::LeaseLost;
+    };
+    carry_out(record, now, end.transition.clone());
+    if let Some(hold) = end.hold {
+        let scope = match hold.what {
+            Held::Queue => Scope::Queue(queue.clone()),
+            Held::Partition if !record.partition.is_empty() => {
+                Scope::Partition(record.task.clone(), record.partition.clone())
+            }
+            Held::Task | Held::Partition => Scope::Task(record.task.clone()),
+        };
+        world.gates.hold(queue, scope, now + hold.length);
     }
+    Finished::Done
 }
 
 fn carry_out(record: &mut Record, now: Timestamp, transition: Transition) {
@@ -35,6 +43,10 @@ fn carry_out(record: &mut Record, now: Timestamp, transition: Transition) {
         _ if is_cancelled => record.cancel(now),
         Transition::Cancel => record.cancel(now),
         Transition::Release => record.release(),
+        Transition::PutBack => {
+            record.deferrals += 1;
+            record.release();
+        }
         Transition::Schedule { reason, due, .. } => {
             if reason == ScheduledReason::Deferral {
                 record.deferrals += 1;

@@ -1,4 +1,4 @@
-//! The gates of tasks and queues: pause, cap, rates. All are checked, then all are charged.
+//! The gates of queues, tasks and partitions: pause, hold, cap, rates. All are checked, then all are charged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use flexiq::internals::{Admission, Change, Limits, Name, Overrides, Pace, Rate, Scope, Standing, Timestamp};
 
+use super::record::Record;
 use super::world::{Worker, World};
 
 /// What was set at runtime, and the starts that rates count.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     set: BTreeMap<Scope, Set>,
-    /// By queue, for its own gate and for the gate of each task in it.
+    /// By queue, for its own gate and for the gates of each task and partition in it.
     meters: BTreeMap<(Name, Scope), Meter>,
+    /// By queue and scope: until when a run has said that nothing should start.
+    holds: BTreeMap<(Name, Scope), Timestamp>,
 }
 
 /// What was set at runtime for a task or queue.
@@ -38,10 +41,15 @@ struct Started {
     claim: u64,
     at: Timestamp,
     starts: u32,
+    /// Of a partition, which may be gone: when it has left every window of its time.
+    until: Timestamp,
 }
 
 impl Gates {
     pub(super) fn change(&mut self, scope: Scope, change: Change) {
+        if change == Change::Paused(false) {
+            self.holds.retain(|(_, held), _| *held != scope);
+        }
         let set = self.set.entry(scope).or_default();
         match change {
             Change::MaxConcurrent(jobs) => set.overrides.max_concurrent = jobs,
@@ -51,9 +59,19 @@ impl Gates {
         }
     }
 
-    /// The pending jobs of a queue that were set at runtime.
-    pub(super) fn max_pending(&self, queue: &Name) -> Option<u64> {
-        self.set.get(&Scope::Queue(queue.clone()))?.overrides.max_pending
+    /// The pending jobs that were set at runtime.
+    pub(super) fn max_pending(&self, scope: Scope) -> Option<u64> {
+        self.set.get(&scope)?.overrides.max_pending
+    }
+
+    /// Holds what a run said. A hold never ends an earlier one sooner.
+    pub(super) fn hold(&mut self, queue: &Name, scope: Scope, until: Timestamp) {
+        let held = self.holds.entry((queue.clone(), scope)).or_insert(until);
+        *held = until.max(*held);
+    }
+
+    fn held_until(&self, queue: &Name, scope: &Scope) -> Option<Timestamp> {
+        self.holds.get(&(queue.clone(), scope.clone())).copied()
     }
 
     /// What a gate has let through, if it ever had a rate.
@@ -105,7 +123,9 @@ impl Meter {
         match self.log.last_mut().filter(|newest| newest.claim == claim) {
             Some(newest) => newest.starts += 1,
             None => {
-                self.log.push(Started { claim, at, starts: 1 });
+                let until = at + longest(rates);
+                let until = self.log.last().map_or(until, |newest| newest.until.max(until));
+                self.log.push(Started { claim, at, starts: 1, until });
                 self.forget(at - longest(rates));
             }
         }
@@ -116,6 +136,22 @@ impl Meter {
     fn forget(&mut self, until: Timestamp) {
         let gone = self.log.iter().take(2).take_while(|started| started.at <= until).count();
         self.log.drain(..gone);
+    }
+}
+
+/// Forgets starts of partitions that have left every window, at their time and now.
+pub(super) fn forget_over(world: &mut World, now: Timestamp) {
+    let scopes: Vec<(Name, Scope)> = world.gates.meters.keys().cloned().collect();
+    for (queue, scope) in scopes.into_iter().filter(|(_, scope)| matches!(scope, Scope::Partition(..))) {
+        let longest = longest(&standing(world, scope.clone()).limits().rates);
+        let meter = world.gates.meters.get_mut(&(queue, scope)).expect("it is there");
+        meter.log.retain(|started| started.until > now || started.at > now - longest);
+        for started in meter.log.iter_mut().filter(|started| started.until <= now) {
+            started.until = started.at + longest;
+        }
+        if meter.log.is_empty() {
+            meter.paces.clear();
+        }
     }
 }
 
@@ -130,11 +166,13 @@ pub(super) fn limits(world: &World) -> Vec<Standing> {
     for worker in world.workers.values() {
         scopes.extend(worker.hello.queues.iter().map(|(queue, _)| Scope::Queue(queue.clone())));
         scopes.extend(worker.hello.tasks.iter().map(|task| Scope::Task(task.task.clone())));
+        scopes.extend(worker.hello.tasks.iter().map(|task| Scope::EachPartition(task.task.clone())));
     }
     let is_something = |standing: &Standing| {
         standing.is_paused
-            || standing.declared != Limits::default()
             || standing.overrides != Overrides::default()
+            // What holds for each partition is told once.
+            || standing.declared != Limits::default() && !matches!(standing.scope, Scope::Partition(..))
     };
     scopes.into_iter().map(|scope| standing(world, scope)).filter(is_something).collect()
 }
@@ -154,31 +192,55 @@ fn declared(world: &World, scope: &Scope) -> Limits {
         Scope::Task(name) => {
             worker.hello.tasks.iter().find(|task| task.task == *name).map(|task| task.limits.clone())
         }
+        Scope::EachPartition(name) | Scope::Partition(name, _) => {
+            worker.hello.tasks.iter().find(|task| task.task == *name).map(|task| task.per_partition.clone())
+        }
     };
     let all = world.workers.values().filter_map(|worker| Some((worker.is_alive, worker.born, says(worker)?)));
     all.max_by_key(|(is_alive, born, _)| (*is_alive, *born)).map(|(.., limits)| limits).unwrap_or_default()
 }
 
-/// The gates of a job: its queue's and its task's, each with what holds there.
-fn both(world: &World, queue: &Name, task: &Name) -> [Standing; 2] {
-    [Scope::Queue(queue.clone()), Scope::Task(task.clone())].map(|scope| standing(world, scope))
+/// The gates of a job: its queue's, its task's, and its partition's if it has one.
+fn gates_of(queue: &Name, task: &Name, partition: &str) -> Vec<Scope> {
+    let mut scopes = vec![Scope::Queue(queue.clone()), Scope::Task(task.clone())];
+    if !partition.is_empty() {
+        scopes.push(Scope::Partition(task.clone(), partition.into()));
+    }
+    scopes
 }
 
-/// Whether one more job of this task may start in this queue.
-pub(super) fn is_open(world: &World, now: Timestamp, queue: &Name, task: &Name) -> bool {
-    both(world, queue, task).iter().all(|standing| {
-        let Limits { max_concurrent, rates, .. } = standing.limits();
-        let meter = world.gates.meter(queue, &standing.scope);
-        !standing.is_paused
-            && max_concurrent.is_none_or(|cap| leases(world, queue, &standing.scope) < cap as usize)
-            && rates.iter().all(|rate| meter.admit(rate, now).starts > 0)
-    })
+/// Whether one more start goes through this gate.
+fn is_open(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> bool {
+    let standing = standing(world, scope);
+    let Limits { max_concurrent, rates, .. } = standing.limits();
+    let meter = world.gates.meter(queue, &standing.scope);
+    !standing.is_paused
+        && world.gates.held_until(queue, &standing.scope).is_none_or(|until| until <= now)
+        && max_concurrent.is_none_or(|cap| leases(world, queue, &standing.scope) < cap as usize)
+        && rates.iter().all(|rate| meter.admit(rate, now).starts > 0)
+}
+
+/// Whether the gates of this task and of its queue let one more start.
+pub(super) fn is_task_open(world: &World, now: Timestamp, queue: &Name, task: &Name) -> bool {
+    gates_of(queue, task, "").into_iter().all(|scope| is_open(world, now, queue, scope))
+}
+
+/// Whether the gate of this partition lets one more start, if it is one.
+pub(super) fn is_partition_open(
+    world: &World,
+    now: Timestamp,
+    queue: &Name,
+    task: &Name,
+    partition: &str,
+) -> bool {
+    partition.is_empty() || is_open(world, now, queue, Scope::Partition(task.clone(), partition.into()))
 }
 
 /// Counts one start, which every gate has let through. A gate without a rate counts none.
-pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name) {
+pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name, partition: &str) {
     let claim = world.claims;
-    for standing in both(world, queue, task) {
+    for scope in gates_of(queue, task, partition) {
+        let standing = standing(world, scope);
         let rates = standing.limits().rates;
         if !rates.is_empty() {
             let meter = world.gates.meters.entry((queue.clone(), standing.scope)).or_default();
@@ -187,25 +249,37 @@ pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Nam
     }
 }
 
-/// Whether a cap counts the leases of this task in this queue.
-pub(super) fn is_capped(world: &World, queue: &Name, task: &Name) -> bool {
-    both(world, queue, task).iter().any(|standing| standing.limits().max_concurrent.is_some())
+/// Whether a cap counts the leases of this task and partition in this queue.
+pub(super) fn is_capped(world: &World, queue: &Name, task: &Name, partition: &str) -> bool {
+    let has_cap = |scope| standing(world, scope).limits().max_concurrent.is_some();
+    gates_of(queue, task, partition).into_iter().any(has_cap)
 }
 
-/// Jobs of a queue, or of a task in it, that hold a lease.
+/// Jobs of a queue, or of a task or partition in it, that hold a lease.
 fn leases(world: &World, queue: &Name, scope: &Scope) -> usize {
-    let is_counted = |of: &Name| match scope {
+    let is_counted = |record: &&Record| match scope {
         Scope::Queue(_) => true,
-        Scope::Task(task) => of == task,
+        Scope::Task(task) | Scope::EachPartition(task) => record.task == *task,
+        Scope::Partition(task, partition) => record.task == *task && record.partition == *partition,
     };
-    world.of_queue(queue).filter(|record| record.is_running() && is_counted(&record.task)).count()
+    world.of_queue(queue).filter(|record| record.is_running()).filter(is_counted).count()
 }
 
-/// When the rates that keep this task waiting open, if any do.
-pub(super) fn opens_at(world: &World, now: Timestamp, queue: &Name, task: &Name) -> Option<Timestamp> {
-    let shut = both(world, queue, task).into_iter().flat_map(|standing| {
-        let meter = world.gates.meter(queue, &standing.scope);
-        standing.limits().rates.into_iter().map(move |rate| meter.admit(&rate, now))
-    });
-    shut.filter(|admission| admission.starts == 0).map(|admission| admission.opens_at).max()
+/// When time opens the gates that keep this task and partition waiting, if it does.
+pub(super) fn opens_at(
+    world: &World,
+    now: Timestamp,
+    queue: &Name,
+    task: &Name,
+    partition: &str,
+) -> Option<Timestamp> {
+    let mut opens_at = None;
+    for scope in gates_of(queue, task, partition) {
+        let held = world.gates.held_until(queue, &scope).filter(|&until| until > now);
+        let meter = world.gates.meter(queue, &scope);
+        let rates = standing(world, scope.clone()).limits().rates;
+        let spent = rates.iter().map(|rate| meter.admit(rate, now)).filter(|admission| admission.starts == 0);
+        opens_at = spent.map(|admission| admission.opens_at).chain(held).chain(opens_at).max();
+    }
+    opens_at
 }

@@ -1,6 +1,6 @@
 //! What is done by hand: cancel, retry, delete.
 
-use flexiq::internals::{Cancelled, Timestamp};
+use flexiq::internals::{Cancelled, Name, Swept, Timestamp};
 use flexiq::{JobId, State};
 
 use super::record::Cancel;
@@ -19,6 +19,32 @@ pub(super) fn cancel(world: &mut World, now: Timestamp, id: JobId) -> Option<Can
     }
     record.cancel(now);
     Some(Cancelled::Done)
+}
+
+const MOST_SWEPT: usize = 1_000;
+
+/// Cancels what runs of a partition, and of what is pending the first by id.
+pub(super) fn cancel_partition(world: &mut World, now: Timestamp, task: &Name, partition: &str) -> Swept {
+    let mut swept = Swept::default();
+    let all: Vec<JobId> = world
+        .jobs
+        .values()
+        .filter(|record| record.task == *task && record.partition == partition)
+        .filter(|record| !record.state.is_ended())
+        .map(|record| record.id)
+        .collect();
+    for id in all {
+        if world.job(id).is_running() {
+            swept.requested += 1;
+        } else if swept.done == MOST_SWEPT as u64 {
+            swept.more = true;
+            continue;
+        } else {
+            swept.done += 1;
+        }
+        cancel(world, now, id);
+    }
+    swept
 }
 
 /// A new generation: fresh budgets, no expiry; the run number goes on.

@@ -7,6 +7,7 @@ use flexiq::internals::{Lapse, Name, Timestamp, is_poison};
 use flexiq::{DeadReason, JobId, State};
 
 use super::record::{Cancel, Record};
+use super::turns;
 use super::world::World;
 
 const MOST_MOVED: usize = 1_000;
@@ -23,7 +24,9 @@ pub(super) struct Left {
 /// Moves what is overdue.
 pub(super) fn keep_house(world: &mut World, now: Timestamp, queue: &Name) -> Left {
     let reaped = reap(world, now, queue);
+    turns::settle(world);
     let expired = [is_scheduled, is_ready].map(|of| expire(world, now, queue, of));
+    turns::settle(world);
     let promoted = promote(world, now, queue);
     Left {
         has_expired: expired.contains(&MOST_MOVED),

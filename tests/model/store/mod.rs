@@ -17,6 +17,7 @@ mod prune;
 mod read;
 mod record;
 mod turn;
+mod turns;
 mod wait;
 mod workers;
 mod world;
@@ -26,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name,
-    Scope, Standing, Step, Store, Stored, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -63,7 +64,11 @@ impl ModelStore {
 
     /// A verb that may change something. It is done when it is called, as a request is sent when it is called.
     fn step<T: Send + 'static>(&self, verb: impl FnOnce(&mut World, Timestamp) -> Result<T>) -> Step<'_, T> {
-        let answer = self.look(verb);
+        let answer = self.look(|world, now| {
+            let answer = verb(world, now);
+            turns::settle(world);
+            answer
+        });
         self.changed.notify_waiters();
         Box::pin(std::future::ready(answer))
     }
@@ -148,6 +153,10 @@ impl Store for ModelStore {
 
     fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
         self.step(|world, now| Ok(hand::cancel(world, now, id)))
+    }
+
+    fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept> {
+        self.step(move |world, now| Ok(hand::cancel_partition(world, now, &task, &partition)))
     }
 
     fn retry(&self, id: JobId) -> Step<'_, bool> {

@@ -2,12 +2,13 @@
 //!
 //! So the model wakes too often rather than never: one bell wakes all that could use it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use flexiq::State;
 use flexiq::internals::{JobKey, Name, Stored, Timestamp, Wait, Wake, WorkerId};
 
-use super::record::Cancel;
+use super::record::{Cancel, Record};
 use super::world::World;
 use super::{ModelStore, gates, house, read};
 
@@ -60,12 +61,17 @@ fn to_claim(world: &World, now: Timestamp, wait: &Wait) -> Vec<Name> {
         .collect()
 }
 
-fn has_ready(world: &World, queue: &Name, task: &Name) -> bool {
-    world.of_queue(queue).any(|record| record.state == State::Ready && record.task == *task)
+/// The partitions of a task of which something is ready; "" is what has none.
+fn ready_partitions<'a>(world: &'a World, queue: &'a Name, task: &'a Name) -> BTreeSet<&'a str> {
+    let is_ready = |record: &&Record| record.state == State::Ready && record.task == *task;
+    world.of_queue(queue).filter(is_ready).map(|record| &*record.partition).collect()
 }
 
 fn is_startable(world: &World, now: Timestamp, queue: &Name, task: &Name) -> bool {
-    has_ready(world, queue, task) && gates::is_open(world, now, queue, task)
+    gates::is_task_open(world, now, queue, task)
+        && ready_partitions(world, queue, task)
+            .into_iter()
+            .any(|partition| gates::is_partition_open(world, now, queue, task, partition))
 }
 
 /// When time alone may next move a job of the queue.
@@ -83,8 +89,11 @@ fn next(world: &World, now: Timestamp, wait: &Wait) -> Option<Timestamp> {
     let openings = wait.queues.iter().flat_map(|(queue, tasks)| {
         tasks
             .iter()
-            .filter(|task| has_ready(world, queue, task))
-            .filter_map(|task| gates::opens_at(world, now, queue, task))
+            .flat_map(|task| {
+                let partitions = ready_partitions(world, queue, task);
+                partitions.into_iter().map(move |partition| (task, partition))
+            })
+            .filter_map(|(task, partition)| gates::opens_at(world, now, queue, task, partition))
             .collect::<Vec<_>>()
     });
     moments.chain(openings).min()

@@ -10,6 +10,7 @@ use super::guard::Guards;
 use super::manner::Manner;
 use super::record::Record;
 use super::turn::Kept;
+use super::turns::Rotation;
 
 /// Everything that the model holds.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub(super) struct World {
     /// Where each queue has a copy of what holds: when a claim of it looks for silent workers.
     pub(super) silent_at: BTreeMap<Name, Timestamp>,
     pub(super) gates: Gates,
+    /// By queue and task, the turns of its partitions.
+    pub(super) rotations: BTreeMap<(Name, Name), Rotation>,
     /// How many claims there were.
     pub(super) claims: u64,
 }

@@ -117,6 +117,7 @@ impl Shared {
                     Scope::Queue(of) if of == queue => "",
                     Scope::Queue(_) => continue,
                     Scope::Task(task) => task.as_str(),
+                    Scope::EachPartition(_) | Scope::Partition(..) => todo!(),
                 };
                 args.push(name.into());
                 args.push(gate(standing).into_bytes());
@@ -148,6 +149,7 @@ fn scope_key(scope: &Scope) -> String {
     match scope {
         Scope::Queue(queue) => format!("q:{queue}"),
         Scope::Task(task) => format!("t:{task}"),
+        Scope::EachPartition(_) | Scope::Partition(..) => todo!(),
     }
 }
 

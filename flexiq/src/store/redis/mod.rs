@@ -44,7 +44,7 @@ use self::scripts::Script;
 use self::wire::Parts;
 use super::{
     Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
-    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -267,6 +267,10 @@ impl Store for RedisStore {
 
     fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {
         Box::pin(read::cancel(&self.shared, id))
+    }
+
+    fn cancel_partition(&self, _task: Name, _partition: String) -> Step<'_, Swept> {
+        todo!()
     }
 
     fn retry(&self, id: JobId) -> Step<'_, bool> {

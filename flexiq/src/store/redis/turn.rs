@@ -72,7 +72,7 @@ fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
         args.push(Packed::default().word(run).moment(keep).word(jobs as u32).0);
         args.extend(ids.by_ref().take(jobs));
     }
-    for Finish { lease, transition } in others {
+    for Finish { lease, transition, .. } in others {
         let (head, body) = finish(lease, transition);
         args.push(head);
         args.push(body);
@@ -106,6 +106,7 @@ fn finish(lease: &LeaseId, transition: &Transition) -> (Vec<u8>, Vec<u8>) {
             (no_time(head, 2, dead_code(*reason)), write_error(error.as_deref()))
         }
         Transition::Release => (no_time(head, 3, 0), Vec::new()),
+        Transition::PutBack => todo!(),
         Transition::Cancel => (no_time(head, 4, 0), Vec::new()),
     }
 }

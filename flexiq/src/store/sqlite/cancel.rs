@@ -2,12 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::codes::{read_state, state, state_code};
+use super::codes::{read_id, read_state, state, state_code};
 use super::failure::Tried;
+use super::lanes::{LaneId, QueueId};
+use super::partitions::lanes_of;
 use super::retention;
 use super::write::Write;
 use crate::job::{JobId, State};
-use crate::store::types::{Cancelled, WorkerId};
+use crate::store::types::{Cancelled, Swept, WorkerId};
 
 pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Option<Cancelled>> {
     let id = job.as_bytes();
@@ -47,6 +49,52 @@ pub(super) fn cancel(write: &mut Write<'_>, job: JobId) -> Tried<Option<Cancelle
         }
         ended => Ok(Some(Cancelled::AlreadyEnded(ended))),
     }
+}
+
+/// At most this many pending jobs of a partition are cancelled in one step.
+const MOST_SWEPT: usize = 1_000;
+
+/// Cancels what runs of a partition, and what is pending, a part of it at a time.
+pub(super) fn cancel_partition(write: &mut Write<'_>, task: &str, partition: &str) -> Tried<Swept> {
+    let mut swept = Swept::default();
+    for (queue, lane) in lanes_of(write.connection, task, partition)? {
+        for id in jobs_of(write, queue, lane, state::RUNNING, i64::MAX)? {
+            cancel(write, id)?;
+            swept.requested += 1;
+        }
+        for state in [state::READY, state::SCHEDULED] {
+            // One more than may be, so that it is known whether any are left.
+            let room = MOST_SWEPT - swept.done as usize;
+            let pending = jobs_of(write, queue, lane, state, room as i64 + 1)?;
+            swept.more |= pending.len() > room;
+            for id in pending.into_iter().take(room) {
+                cancel(write, id)?;
+                swept.done += 1;
+            }
+        }
+    }
+    Ok(swept)
+}
+
+fn jobs_of(
+    write: &Write<'_>,
+    queue: QueueId,
+    lane: LaneId,
+    state: u8,
+    most: i64,
+) -> rusqlite::Result<Vec<JobId>> {
+    let sql = match state {
+        state::READY => "SELECT id FROM flexiq_jobs WHERE ?1 >= 0 AND lane = ?2 AND state = 1 LIMIT ?3",
+        state::SCHEDULED => {
+            "SELECT id FROM flexiq_jobs WHERE queue = ?1 AND lane = ?2 AND state = 0 LIMIT ?3"
+        }
+        _ => "SELECT id FROM flexiq_jobs WHERE queue = ?1 AND lane = ?2 AND state = 2 LIMIT ?3",
+    };
+    write
+        .connection
+        .prepare_cached(sql)?
+        .query_map(params![queue, lane, most], |row| Ok(JobId::from_bytes(read_id(row, 0)?)))?
+        .collect()
 }
 
 /// Whether a job of this worker was cancelled and the worker has not learned it.

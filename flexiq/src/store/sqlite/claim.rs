@@ -7,14 +7,17 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
+use rusqlite::params;
+
 use super::codes::state;
 use super::declared::notice_deaths;
 use super::failure::Tried;
-use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask};
+use super::gates::{Passage, StoredGate, Waiting, WaitingLane, WaitingTask, WaitingTurns};
 use super::heads::{Key, OpenLane, Reads, lease};
 use super::house::{keep_house, next_moment};
-use super::lanes::QueueId;
+use super::lanes::{LaneId, QueueId};
 use super::news::Truth;
+use super::partitions::OpenTurns;
 use super::write::Write;
 use crate::job::JobId;
 use crate::name::Name;
@@ -41,28 +44,31 @@ pub(super) fn claim(
         // What has expired must not start: the next claim goes on from here.
         return Ok((Vec::new(), true));
     }
-    if write.ledger.hides_ready() {
-        write.ledger.write(write.connection, write.lanes)?;
-    }
-    let Waiting { gate, mut tasks, lanes: waiting } =
+    write.shows_ready()?;
+    let Waiting { gate, mut tasks, lanes: waiting, turns } =
         Waiting::read(write.connection, write.lanes, write.ledger, (queue_name, queue))?;
     let mut rooms = Rooms::ask(write, gate, &mut tasks, &wanted)?;
-    let mut lanes = rooms.open(&waiting);
+    let mut sources = rooms.open(queue, &tasks, &waiting, &turns);
     // While others wait, a burst is shared with them: what is left wakes the next.
-    rooms.most = rooms.startable(&lanes).div_ceil(waiting_workers + 1);
+    rooms.most = rooms.startable(&sources, &turns).div_ceil(waiting_workers + 1);
     let mut taken = Taken::new();
-    let (claimed, is_bounded) = take(write, &wanted, &mut rooms, &mut lanes, &mut taken)?;
+    let (claimed, is_bounded) = take(write, &wanted, &mut rooms, &mut sources, &mut taken)?;
     for (max_losses, jobs) in taken {
         lease(write, worker, &wanted, max_losses, &jobs)?;
     }
-    for lane in lanes.iter().filter(|lane| lane.taken > 0) {
-        tasks[lane.task].ready -= lane.taken;
-        write.ledger.adds(queue, lane.id, state::READY, -lane.taken);
-        write.ledger.adds(queue, lane.id, state::RUNNING, lane.taken);
+    for source in sources {
+        let task = source.task();
+        let (is_plain, lanes) = source.charge(write)?;
+        for (lane, jobs) in lanes {
+            tasks[task].ready -= if is_plain { jobs } else { 0 };
+            write.ledger.adds(queue, lane, state::READY, -jobs);
+            write.ledger.adds(queue, lane, state::RUNNING, jobs);
+        }
     }
 
     // What is left, also of tasks that this worker cannot start: the truth for the bells.
     let verdicts = rooms.charge(write)?;
+    let sights = turns_left(write, queue, &turns)?;
     let mut truth = Truth {
         worker,
         queue: queue_name.clone(),
@@ -71,12 +77,15 @@ pub(super) fn claim(
         shut: Vec::new(),
     };
     let mut next = next_moment(write.connection, queue)?;
-    for (task, verdict) in tasks.into_iter().zip(verdicts).filter(|(task, _)| task.ready > 0) {
+    for (index, (task, verdict)) in tasks.into_iter().zip(verdicts).enumerate() {
+        let turns = sights.get(&index).copied().unwrap_or_default();
         match verdict {
-            Verdict::Open(_) => {
+            _ if task.ready == 0 && !turns.is_waiting => {}
+            Verdict::Open(_) if task.ready > 0 || turns.is_startable => {
                 truth.startable.insert(task.name);
             }
-            Verdict::Shut(_) => {
+            // When time opens one of its partitions, the alarm of the queue rings.
+            _ => {
                 next = [next, verdict.opens_at()].into_iter().flatten().min();
                 truth.shut.push(task.name);
             }
@@ -95,42 +104,131 @@ fn take(
     write: &mut Write<'_>,
     wanted: &Claim,
     rooms: &mut Rooms,
-    lanes: &mut [OpenLane],
+    sources: &mut [Source],
     taken: &mut Taken,
 ) -> Tried<(Vec<Claimed>, bool)> {
     let mut reads = Reads::prepare(write.connection)?;
     // As many of each lane as if all took part alike, and the head that is left then: with one lane that is all of it,
     // with many little is read in vain, and no lane is read twice.
-    let share = rooms.total().min(MOST_JOBS).div_ceil(lanes.len().max(1)) + 1;
-    let mut heads: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(lanes.len());
-    for (index, lane) in lanes.iter_mut().enumerate() {
-        // One more, so that the place of the next is known when they are taken.
-        lane.chunk = (share + 1).min(rooms.of(lane.task)).max(1);
-        heads.extend(lane.head(&mut reads)?.map(|key| Reverse((key, index))));
+    let share = rooms.total().min(MOST_JOBS).div_ceil(sources.len().max(1)) + 1;
+    let mut heads: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(sources.len());
+    for (index, source) in sources.iter_mut().enumerate() {
+        if let Source::Lane(lane) = source {
+            // One more, so that the place of the next is known when they are taken.
+            lane.chunk = (share + 1).min(rooms.of(lane.task)).max(1);
+        }
+        heads.extend(source.head(write, &mut reads)?.map(|key| Reverse((key, index))));
     }
     let mut claimed = Vec::new();
     let mut bytes = 0;
     while let Some(Reverse((_, index))) = heads.pop() {
-        let lane = &mut lanes[index];
-        if rooms.of(lane.task) == 0 {
+        let source = &mut sources[index];
+        let task = source.task();
+        if rooms.of(task) == 0 {
             // The whole lane is passed over.
             continue;
         }
         if claimed.len() >= MOST_JOBS || bytes >= MOST_BYTES {
             return Ok((claimed, true));
         }
-        let room = &wanted.tasks[lane.room];
-        let Some(mut job) = lane.take(write, &mut reads, &room.task)? else { continue };
+        let room = &wanted.tasks[source.room()];
+        let Some(mut job) = source.take(write, &mut reads, &room.task)? else { continue };
         taken.entry(room.max_losses).or_default().push(job.lease.job);
-        job.is_capped = rooms.is_capped(lane.task);
+        job.is_capped |= rooms.is_capped(task);
         bytes += job.payload.bytes.len();
         claimed.push(job);
-        rooms.take(lane.task);
-        if rooms.of(lane.task) > 0 {
-            heads.extend(lane.head(&mut reads)?.map(|key| Reverse((key, index))));
+        rooms.take(task);
+        if rooms.of(task) > 0 {
+            heads.extend(source.head(write, &mut reads)?.map(|key| Reverse((key, index))));
         }
     }
     Ok((claimed, false))
+}
+
+/// What a claim takes from.
+enum Source {
+    /// The jobs of a task that have no partition.
+    Lane(OpenLane),
+    /// Its partitions, by turns.
+    Turns(OpenTurns),
+}
+
+impl Source {
+    /// The index of its task among the waiting ones.
+    fn task(&self) -> usize {
+        match self {
+            Self::Lane(lane) => lane.task,
+            Self::Turns(turns) => turns.task,
+        }
+    }
+
+    /// The index of its task's room.
+    fn room(&self) -> usize {
+        match self {
+            Self::Lane(lane) => lane.room,
+            Self::Turns(turns) => turns.room,
+        }
+    }
+
+    fn head(&mut self, write: &Write<'_>, reads: &mut Reads<'_>) -> rusqlite::Result<Option<Key>> {
+        match self {
+            Self::Lane(lane) => lane.head(reads),
+            Self::Turns(turns) => turns.head(write, reads),
+        }
+    }
+
+    fn take(
+        &mut self,
+        write: &mut Write<'_>,
+        reads: &mut Reads<'_>,
+        task: &Name,
+    ) -> rusqlite::Result<Option<Claimed>> {
+        match self {
+            Self::Lane(lane) => lane.take(write, reads, task),
+            Self::Turns(turns) => turns.take(write, reads, task),
+        }
+    }
+
+    /// Charges the gates of partitions; answers how much was taken of each lane, and whether that has no partition.
+    fn charge(self, write: &mut Write<'_>) -> rusqlite::Result<(bool, Vec<(LaneId, i64)>)> {
+        match self {
+            Self::Lane(lane) if lane.taken > 0 => Ok((true, vec![(lane.id, lane.taken)])),
+            Self::Lane(_) => Ok((true, Vec::new())),
+            Self::Turns(turns) => Ok((false, turns.charge(write)?)),
+        }
+    }
+}
+
+/// What is left of a task in partitions.
+#[derive(Clone, Copy, Debug, Default)]
+struct TurnsLeft {
+    is_waiting: bool,
+    is_startable: bool,
+}
+
+/// What is left of the tasks with partitions, by their index among the waiting ones.
+fn turns_left(
+    write: &mut Write<'_>,
+    queue: QueueId,
+    turns: &[WaitingTurns],
+) -> rusqlite::Result<HashMap<usize, TurnsLeft>> {
+    if turns.is_empty() {
+        return Ok(HashMap::new());
+    }
+    write.shows_ready()?;
+    let read = |turns: &WaitingTurns| {
+        let left = write
+            .connection
+            .prepare_cached(
+                "SELECT ready > 0, startable > 0 OR reopens IS NOT NULL FROM flexiq_partitioned
+                 WHERE queue = ?1 AND task = ?2",
+            )?
+            .query_row(params![queue, &*turns.name], |row| {
+                Ok(TurnsLeft { is_waiting: row.get(0)?, is_startable: row.get(1)? })
+            })?;
+        Ok((turns.task, left))
+    };
+    turns.iter().map(read).collect()
 }
 
 /// What room is left: by slot, by task, and behind the gates.
@@ -176,14 +274,25 @@ impl Rooms {
         Ok(rooms)
     }
 
-    /// The lanes that there is room for.
-    fn open(&self, waiting: &[WaitingLane]) -> Vec<OpenLane> {
-        waiting
-            .iter()
-            .filter_map(|lane| Some((lane, self.tasks[lane.task].1?)))
-            .filter(|(lane, _)| self.of(lane.task) > 0)
-            .map(|(lane, room)| OpenLane::new(lane.id, lane.partition.clone(), lane.task, room, lane.ready))
-            .collect()
+    /// What there is room for.
+    fn open(
+        &self,
+        queue: QueueId,
+        tasks: &[WaitingTask],
+        lanes: &[WaitingLane],
+        turns: &[WaitingTurns],
+    ) -> Vec<Source> {
+        let room = |task: usize| self.tasks[task].1.filter(|_| self.of(task) > 0);
+        let lanes = lanes.iter().filter_map(|lane| {
+            let lane = OpenLane::new(lane.id, String::new(), lane.task, room(lane.task)?, lane.ready);
+            Some(Source::Lane(lane))
+        });
+        let turns = turns.iter().filter(|turns| turns.startable > 0).filter_map(|turns| {
+            let indexes = (turns.task, room(turns.task)?);
+            let name = tasks[turns.task].name.clone();
+            Some(Source::Turns(OpenTurns::new(queue, name, indexes, turns.served)))
+        });
+        lanes.chain(turns).collect()
     }
 
     /// Free slots for a room.
@@ -192,10 +301,17 @@ impl Rooms {
         self.slots.get(slot).map_or(0, |&free| free.min(at_most))
     }
 
-    /// How many jobs of these lanes the gates let start, as far as they were asked.
-    fn startable(&self, lanes: &[OpenLane]) -> usize {
-        let open = |lane: &OpenLane| (lane.ready as usize).min(self.tasks[lane.task].0.room() as usize);
-        lanes.iter().map(open).sum::<usize>().min(self.queue.room() as usize)
+    /// How many of these jobs the gates let start, as far as they were asked.
+    fn startable(&self, sources: &[Source], turns: &[WaitingTurns]) -> usize {
+        let ready = |source: &Source| match source {
+            Source::Lane(lane) => lane.ready,
+            Source::Turns(open) => {
+                turns.iter().find(|turns| turns.task == open.task).map_or(0, |turns| turns.startable)
+            }
+        };
+        let open =
+            |source: &Source| (ready(source) as usize).min(self.tasks[source.task()].0.room() as usize);
+        sources.iter().map(open).sum::<usize>().min(self.queue.room() as usize)
     }
 
     /// How many more of a task may be taken.

@@ -17,7 +17,10 @@ pub(super) fn declare(write: &mut Write<'_>, hello: &Hello) -> rusqlite::Result<
     let before = scopes_of(write, hello.worker.as_bytes())?;
     drop_declarations(write, hello.worker.as_bytes())?;
     let queues = hello.queues.iter().map(|(queue, limits)| (scope::QUEUE, queue, limits));
-    let tasks = hello.tasks.iter().map(|declared| (scope::TASK, &declared.task, &declared.limits));
+    let tasks = hello.tasks.iter().flat_map(|declared| {
+        let each = (scope::EACH_PARTITION, &declared.task, &declared.per_partition);
+        [(scope::TASK, &declared.task, &declared.limits), each]
+    });
     for (scope, name, limits) in queues.chain(tasks) {
         let (max_concurrent, rates, max_pending) = columns(limits);
         write.connection.prepare_cached(include_str!("sql/declare.sql"))?.execute(params![

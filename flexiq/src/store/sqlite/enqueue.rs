@@ -1,10 +1,14 @@
 //! enqueue: stores a batch of one queue, all or none, and says what is ready or when it will be.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use rusqlite::{OptionalExtension, params};
 
 use super::codes::{scheduled_code, state};
 use super::failure::Tried;
-use super::lanes::QueueId;
+use super::gates::{gate_name, scope};
+use super::lanes::{LaneId, QueueId};
 use super::limits::set_max_pending;
 use super::write::Write;
 use crate::clock::Timestamp;
@@ -22,19 +26,38 @@ pub(super) const VALUE: u8 = 1;
 
 pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enqueued>> {
     let queue = write.lanes.queue(write.connection, &batch.queue)?;
-    let mut admission = Admission::read(write, batch, queue)?;
+    let mut of_queue = Admission::of_queue(write, batch, queue)?;
+    let mut of_partitions: HashMap<LaneId, Admission> = HashMap::new();
     let mut answers = Vec::with_capacity(batch.jobs.len());
     for job in &batch.jobs {
-        let answer = enqueue_one(write, &batch.queue, queue, job)?;
+        let lane = write.lanes.lane(write.connection, (&batch.queue, queue), &job.task, &job.partition)?;
+        if !job.partition.is_empty()
+            && let Entry::Vacant(entry) = of_partitions.entry(lane)
+        {
+            entry.insert(Admission::of_partition(write, job, lane)?);
+        }
+        let answer = enqueue_one(write, &batch.queue, queue, lane, job)?;
         if !answer.is_duplicate {
-            admission.admit(&batch.queue)?;
+            of_queue.admit(|max_pending, pending| Error::QueueFull {
+                queue: batch.queue.to_string(),
+                max_pending,
+                pending,
+            })?;
+            if let Some(of_partition) = of_partitions.get_mut(&lane) {
+                of_partition.admit(|max_pending, pending| Error::PartitionFull {
+                    task: job.task.to_string(),
+                    partition: job.partition.clone(),
+                    max_pending,
+                    pending,
+                })?;
+            }
         }
         answers.push(answer);
     }
     Ok(answers)
 }
 
-/// How many new jobs a queue still takes in. Those that are refused undo their whole batch.
+/// How many new jobs a queue or a partition still takes in. Those that are refused undo their whole batch.
 struct Admission {
     /// Without `max_pending` there is no bound, and nothing was counted.
     bound: Option<Bound>,
@@ -48,10 +71,11 @@ struct Bound {
 }
 
 impl Admission {
-    fn read(write: &Write<'_>, batch: &Enqueue, queue: QueueId) -> rusqlite::Result<Self> {
-        let declared = batch.max_pending.map(|jobs| i64::try_from(jobs).unwrap_or(i64::MAX));
-        let set = set_max_pending(write.connection, &batch.queue)?;
-        let Some(max_pending) = set.or(declared) else { return Ok(Self { bound: None }) };
+    fn of_queue(write: &Write<'_>, batch: &Enqueue, queue: QueueId) -> rusqlite::Result<Self> {
+        let set = set_max_pending(write.connection, scope::QUEUE, &batch.queue)?;
+        let Some(max_pending) = set.or(batch.max_pending.map(number)) else {
+            return Ok(Self { bound: None });
+        };
         let written: i64 = write
             .connection
             .prepare_cached("SELECT pending FROM flexiq_queues WHERE queue = ?1")?
@@ -60,24 +84,42 @@ impl Admission {
         Ok(Self { bound: Some(Bound { max_pending, pending, new: 0 }) })
     }
 
+    fn of_partition(write: &Write<'_>, job: &NewJob, lane: LaneId) -> rusqlite::Result<Self> {
+        let name = gate_name(&job.task, &job.partition);
+        let set = set_max_pending(write.connection, scope::PARTITION, &name)?;
+        let declared = job.max_pending_per_partition.map(number);
+        let Some(max_pending) = set.or(declared) else { return Ok(Self { bound: None }) };
+        let written: i64 = write
+            .connection
+            .prepare_cached("SELECT scheduled + ready FROM flexiq_lanes WHERE lane = ?1")?
+            .query_row([lane], |row| row.get(0))?;
+        let pending = written + write.ledger.pending_of(lane);
+        Ok(Self { bound: Some(Bound { max_pending, pending, new: 0 }) })
+    }
+
     /// Admits one that is new.
-    fn admit(&mut self, queue: &Name) -> Result<(), Error> {
+    fn admit(&mut self, full: impl FnOnce(u64, u64) -> Error) -> Result<(), Error> {
         let Some(Bound { max_pending, pending, new }) = &mut self.bound else { return Ok(()) };
         *new += 1;
         if *pending + *new <= *max_pending {
             return Ok(());
         }
         let count = |jobs: i64| u64::try_from(jobs).unwrap_or(0);
-        Err(Error::QueueFull {
-            queue: queue.to_string(),
-            max_pending: count(*max_pending),
-            pending: count(*pending),
-        })
+        Err(full(count(*max_pending), count(*pending)))
     }
 }
 
-fn enqueue_one(write: &mut Write<'_>, queue: &Name, queue_id: QueueId, job: &NewJob) -> Tried<Enqueued> {
-    let lane = write.lanes.lane(write.connection, (queue, queue_id), &job.task, &job.partition)?;
+fn number(jobs: u64) -> i64 {
+    i64::try_from(jobs).unwrap_or(i64::MAX)
+}
+
+fn enqueue_one(
+    write: &mut Write<'_>,
+    queue: &Name,
+    queue_id: QueueId,
+    lane: LaneId,
+    job: &NewJob,
+) -> Tried<Enqueued> {
     let now = write.now;
     let due = job.due.from(now);
     let (state, due) = if due <= now { (state::READY, now) } else { (state::SCHEDULED, due) };
@@ -100,6 +142,10 @@ fn enqueue_one(write: &mut Write<'_>, queue: &Name, queue_id: QueueId, job: &New
         (!is_large).then_some(&job.payload.bytes),
     ])?;
     if stored == 0 {
+        if !job.partition.is_empty() {
+            // It may have been made for nothing.
+            write.ledger.touches(queue_id, lane);
+        }
         return find_duplicate(write, queue, job);
     }
     if is_large {

@@ -7,6 +7,7 @@ use super::failure::Tried;
 use super::guard;
 use super::house::{all_queues, all_waiting, keep_house, next_moment};
 use super::prune::prune_queue;
+use super::starts::forget_over;
 use super::write::Write;
 use crate::name::Name;
 use crate::store::types::{Beat, BeatAnswer, Lapse, LeaseId, WorkerId};
@@ -20,6 +21,7 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
     let until = (write.now + beat.lease).as_millis();
     let is_unknown = !lives(write, beat.worker, until)?;
     notice_deaths(write)?;
+    forget_over(write.connection, write.now, MOST_PRUNED)?;
     let mut answer = BeatAnswer { is_unknown, ..Default::default() };
     for (lease, lapse) in beat.leases {
         match renew(write, beat.worker, lease, lapse, until)? {
@@ -38,12 +40,8 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
         prune_queue(write, queue, MOST_PRUNED)?;
     }
     forget_the_dead(write)?;
-    if write.ledger.hides_ready() {
-        write.ledger.write(write.connection, write.lanes)?;
-    }
-    for (lane, ..) in all_waiting(write.connection)? {
-        write.news.ready.push(lane);
-    }
+    write.shows_ready()?;
+    write.news.waiting.extend(all_waiting(write.connection)?);
     for name in awaited {
         if let Some(queue) = write.lanes.find_queue(write.connection, name)? {
             // When a gate opens is put in by the look at each task that waits.

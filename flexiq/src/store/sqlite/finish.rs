@@ -9,11 +9,12 @@ use rusqlite::{OptionalExtension, params};
 use super::codes::{dead_code, scheduled_code, state, write_value};
 use super::enqueue::{LARGE, VALUE, write_body};
 use super::failure::Tried;
+use super::gates::gate_name;
 use super::lanes::{LaneId, QueueId};
 use super::retention;
 use super::write::Write;
 use crate::clock::Timestamp;
-use crate::job::{DeadReason, Due, ScheduledReason, Transition, Value};
+use crate::job::{DeadReason, Due, Held, Hold, ScheduledReason, Transition, Value};
 use crate::name::Name;
 use crate::store::types::{Finish, Finished, LeaseId, WorkerId};
 use std::time::Duration;
@@ -50,7 +51,53 @@ fn finish_one(
     worker: WorkerId,
     queue_name: &Name,
     queue: QueueId,
-    Finish { lease, transition }: &Finish,
+    end: &Finish,
+) -> Tried<Finished> {
+    // Looked at before the end, which takes the lease.
+    let lane = match end.hold {
+        Some(_) => held(write, worker, queue, end.lease)?.map(|(lane, _)| lane),
+        None => None,
+    };
+    let finished = carry_out(write, worker, queue_name, queue, end)?;
+    if let (Finished::Done, Some(hold), Some(lane)) = (finished, end.hold, lane) {
+        put_hold(write, queue_name, queue, lane, hold)?;
+    }
+    Ok(finished)
+}
+
+/// Lets nothing start of what a run has held.
+fn put_hold(
+    write: &mut Write<'_>,
+    queue_name: &Name,
+    queue: QueueId,
+    lane: LaneId,
+    hold: Hold,
+) -> rusqlite::Result<()> {
+    let name = write.lanes.name(write.connection, lane)?;
+    let gate = match hold.what {
+        Held::Queue => String::new(),
+        Held::Partition if !name.partition.is_empty() => gate_name(&name.task, &name.partition),
+        Held::Task | Held::Partition => name.task.to_string(),
+    };
+    let until = write.now + hold.length;
+    write
+        .connection
+        .prepare_cached(
+            "INSERT INTO flexiq_holds (queue, gate, until) VALUES (?1, ?2, ?3)
+             ON CONFLICT (queue, gate) DO UPDATE SET until = max(until, excluded.until)",
+        )?
+        .execute(params![queue, gate, until.as_millis()])?;
+    write.ledger.touches(queue, lane);
+    write.news.put_in(queue_name, until);
+    Ok(())
+}
+
+fn carry_out(
+    write: &mut Write<'_>,
+    worker: WorkerId,
+    queue_name: &Name,
+    queue: QueueId,
+    Finish { lease, transition, .. }: &Finish,
 ) -> Tried<Finished> {
     let (lease, id) = (*lease, lease.job.as_bytes());
     if let Transition::Succeed { value, keep } = transition {
@@ -66,6 +113,7 @@ fn finish_one(
         }
         Transition::Kill { reason, error } => kill(write, id, *reason, error.as_deref())?,
         Transition::Release => release(write, id)?,
+        Transition::PutBack => put_back(write, id)?,
         Transition::Cancel | Transition::Succeed { .. } => cancel(write, id, None)?,
     };
     if to >= state::SUCCEEDED {
@@ -96,6 +144,7 @@ fn held(
 fn are_alike(write: &Write<'_>, one: &Finish, other: &Finish) -> bool {
     let lane = write.lanes.leased(one.lease.job);
     matches!(one.transition, Transition::Succeed { value: Value::Unit, .. })
+        && (one.hold, other.hold) == (None, None)
         && one.transition == other.transition
         && one.lease.run == other.lease.run
         && lane.is_some()
@@ -110,7 +159,9 @@ fn succeed_alike(
     queue: QueueId,
     ends: &[Finish],
 ) -> rusqlite::Result<bool> {
-    let Finish { lease, transition: Transition::Succeed { keep, .. } } = &ends[0] else { return Ok(false) };
+    let Finish { lease, transition: Transition::Succeed { keep, .. }, .. } = &ends[0] else {
+        return Ok(false);
+    };
     let Some(lane) = write.lanes.leased(lease.job) else { return Ok(false) };
     write.connection.prepare_cached("SAVEPOINT flexiq_alike")?.execute([])?;
     let moved = {
@@ -197,6 +248,16 @@ fn release(write: &Write<'_>, id: &[u8; 16]) -> rusqlite::Result<u8> {
     write
         .connection
         .prepare_cached("UPDATE flexiq_jobs SET state = 1, until = NULL WHERE id = ?1")?
+        .execute([id])?;
+    Ok(state::READY)
+}
+
+fn put_back(write: &Write<'_>, id: &[u8; 16]) -> rusqlite::Result<u8> {
+    write
+        .connection
+        .prepare_cached(
+            "UPDATE flexiq_jobs SET state = 1, until = NULL, deferrals = deferrals + 1 WHERE id = ?1",
+        )?
         .execute([id])?;
     Ok(state::READY)
 }

@@ -56,7 +56,7 @@ impl Foreign {
         if self.seen == Some(version) {
             return Ok(());
         }
-        for (_, queue, task) in all_waiting(connection)? {
+        for (queue, task) in all_waiting(connection)? {
             hub.bells().set_right(connection, lanes, &queue, &task, now)?;
         }
         for (queue, moment) in all_moments(connection)? {

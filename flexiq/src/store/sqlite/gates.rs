@@ -1,4 +1,4 @@
-//! The gates of a queue and of the tasks that wait in it, as a claim and a bell see them.
+//! The gates of a queue and of the tasks and partitions that wait in it, as a claim and a bell see them.
 //!
 //! Policy decides; here is read what it decides by, and written what a start charges. A lane whose gate is shut costs one
 //! look, however long it is, and a queue whose own gate is shut costs none of its tasks a look.
@@ -7,33 +7,60 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::lanes::{LaneId, Lanes, QueueId, read_name};
+use super::lanes::{Lane, LaneId, Lanes, QueueId, read_name};
 use super::ledger::Ledger;
 use super::limits::rates;
 use super::starts::Starts;
 use crate::clock::Timestamp;
 use crate::name::Name;
-use crate::policy::{Gate, Verdict};
+use crate::policy::{Gate, Rate, Verdict};
 
 /// The column `scope` of limits and declarations.
 pub(super) mod scope {
     pub(crate) const QUEUE: u8 = 0;
     pub(crate) const TASK: u8 = 1;
+    pub(crate) const EACH_PARTITION: u8 = 2;
+    pub(crate) const PARTITION: u8 = 3;
 }
 
-/// A lane in which something is ready.
+/// The name of a partition's gate and of its limits. No task's name has a colon.
+pub(super) fn gate_name(task: &str, partition: &str) -> String {
+    format!("{task}:{partition}")
+}
+
+/// Task and partition of the gate or the limits of one partition.
+pub(super) fn parts_of(name: &str) -> Option<(&str, &str)> {
+    name.split_once(':')
+}
+
+/// Whether a gate is one of a partition.
+pub(super) fn is_of_partition(gate: &str) -> bool {
+    parts_of(gate).is_some()
+}
+
+/// A lane in which something is ready that has no partition.
 pub(super) struct WaitingLane {
     pub(super) id: LaneId,
-    pub(super) partition: String,
     pub(super) ready: i64,
     /// The index of its task among the waiting ones.
+    pub(super) task: usize,
+}
+
+/// A task of which something is ready in partitions.
+pub(super) struct WaitingTurns {
+    pub(super) name: Name,
+    /// How much of it the gates of the partitions let start.
+    pub(super) startable: i64,
+    /// Starts so far, by which turns are counted.
+    pub(super) served: i64,
+    /// The index of the task among the waiting ones.
     pub(super) task: usize,
 }
 
 /// A task of which something is ready.
 pub(super) struct WaitingTask {
     pub(super) name: Name,
-    /// Jobs that are ready, of all its lanes.
+    /// Jobs that are ready and have no partition.
     pub(super) ready: i64,
     pub(super) gate: Option<StoredGate>,
 }
@@ -43,13 +70,14 @@ pub(super) struct Waiting {
     pub(super) gate: Option<StoredGate>,
     pub(super) tasks: Vec<WaitingTask>,
     pub(super) lanes: Vec<WaitingLane>,
+    pub(super) turns: Vec<WaitingTurns>,
 }
 
 /// A gate, and the leases that its cap counts.
 pub(super) struct StoredGate {
     queue: QueueId,
     /// Empty for the gate of the whole queue.
-    task: String,
+    name: String,
     gate: Gate,
     running: i64,
 }
@@ -72,30 +100,36 @@ impl Waiting {
         ledger: &Ledger,
         (name, queue): (&Name, QueueId),
     ) -> rusqlite::Result<Self> {
-        let mut waiting =
-            Self { gate: StoredGate::of_queue(connection, name, queue)?, tasks: vec![], lanes: vec![] };
+        let holds = holds_of(connection, queue)?;
+        let gate = StoredGate::of_queue(connection, name, queue, &holds)?;
+        let mut waiting = Self { gate, tasks: vec![], lanes: vec![], turns: vec![] };
         let mut statement = connection.prepare_cached(include_str!("sql/claim_lanes.sql"))?;
         let mut rows = statement.query([queue])?;
         while let Some(row) = rows.next()? {
-            waiting.take_in(connection, queue, row)?;
+            let (task, ready) = (row.get_ref(1)?.as_str()?, row.get(2)?);
+            let gate = StoredGate::of_task(connection, queue, task, read_gate(row, 3)?, &holds)?;
+            waiting.lanes.push(WaitingLane { id: row.get(0)?, ready, task: waiting.tasks.len() });
+            waiting.tasks.push(WaitingTask { name: read_name("task", task)?, ready, gate });
+        }
+        let mut statement = connection.prepare_cached(include_str!("sql/claim_partitioned.sql"))?;
+        let mut rows = statement.query([queue])?;
+        while let Some(row) = rows.next()? {
+            let task = row.get_ref(0)?.as_str()?;
+            let known = waiting.tasks.iter().position(|known| known.name.as_str() == task);
+            let index = known.unwrap_or(waiting.tasks.len());
+            if known.is_none() {
+                let gate = StoredGate::of_task(connection, queue, task, read_gate(row, 4)?, &holds)?;
+                waiting.tasks.push(WaitingTask { name: read_name("task", task)?, ready: 0, gate });
+            }
+            waiting.turns.push(WaitingTurns {
+                name: waiting.tasks[index].name.clone(),
+                startable: row.get(2)?,
+                served: row.get(3)?,
+                task: index,
+            });
         }
         waiting.count_unwritten(connection, lanes, ledger, queue)?;
         Ok(waiting)
-    }
-
-    /// Takes in the next lane; those of one task follow each other.
-    fn take_in(&mut self, connection: &Connection, queue: QueueId, row: &Row<'_>) -> rusqlite::Result<()> {
-        let (task, ready) = (row.get_ref(1)?.as_str()?, row.get(3)?);
-        match self.tasks.last_mut() {
-            Some(last) if last.name.as_str() == task => last.ready += ready,
-            _ => {
-                let gate = StoredGate::of_task(connection, queue, task, read_gate(row, 4)?)?;
-                self.tasks.push(WaitingTask { name: read_name("task", task)?, ready, gate });
-            }
-        }
-        let task = self.tasks.len() - 1;
-        self.lanes.push(WaitingLane { id: row.get(0)?, partition: row.get(2)?, ready, task });
-        Ok(())
     }
 
     /// Counts the leases that this very transaction has ended or begun.
@@ -130,15 +164,24 @@ impl Waiting {
 
 impl StoredGate {
     /// The gate of a whole queue, if it has one.
-    fn of_queue(connection: &Connection, name: &Name, queue: QueueId) -> rusqlite::Result<Option<Self>> {
-        let Some(gate) = gate_of(connection, scope::QUEUE, name)? else { return Ok(None) };
+    fn of_queue(
+        connection: &Connection,
+        name: &Name,
+        queue: QueueId,
+        holds: &Holds,
+    ) -> rusqlite::Result<Option<Self>> {
+        let gate = gate_of(connection, scope::QUEUE, name)?.unwrap_or_default();
+        let gate = Gate { held_until: holds.get("").copied(), ..gate };
+        if gate.is_none() {
+            return Ok(None);
+        }
         let running = match gate.max_concurrent {
             Some(_) => connection
                 .prepare_cached("SELECT running FROM flexiq_queues WHERE queue = ?1")?
                 .query_row([queue], |row| row.get(0))?,
             None => 0,
         };
-        Ok(Some(Self { queue, task: String::new(), gate, running }))
+        Ok(Some(Self { queue, name: String::new(), gate, running }))
     }
 
     /// The gate of a task in a queue, unless it holds nothing back.
@@ -147,7 +190,9 @@ impl StoredGate {
         queue: QueueId,
         task: &str,
         gate: Gate,
+        holds: &Holds,
     ) -> rusqlite::Result<Option<Self>> {
+        let gate = Gate { held_until: holds.get(task).copied(), ..gate };
         if gate.is_none() {
             return Ok(None);
         }
@@ -157,7 +202,26 @@ impl StoredGate {
                 .query_row(params![queue, task], |row| row.get(0))?,
             None => 0,
         };
-        Ok(Some(Self { queue, task: task.into(), gate, running }))
+        Ok(Some(Self { queue, name: task.into(), gate, running }))
+    }
+
+    /// The gate of a partition of which so many jobs run, unless it holds nothing back.
+    pub(super) fn of_partition(
+        connection: &Connection,
+        queue: QueueId,
+        task: &Name,
+        partition: &str,
+        running: i64,
+    ) -> rusqlite::Result<Option<Self>> {
+        let name = gate_name(task, partition);
+        let gate = connection.prepare_cached(include_str!("sql/gate_partition.sql"))?.query_row(
+            params![queue, &**task, name],
+            |row| {
+                let held_until = row.get::<_, Option<i64>>(3)?.map(Timestamp::from_millis);
+                Ok(Gate { held_until, ..read_gate(row, 0)? })
+            },
+        )?;
+        Ok((!gate.is_none()).then_some(Self { queue, name, gate, running }))
     }
 
     /// How many of `wanted` may start.
@@ -166,7 +230,7 @@ impl StoredGate {
         if self.gate.rates.is_empty() {
             return self.gate.admit(wanted, running, now, &mut Starts::unasked(connection));
         }
-        let mut starts = Starts::open(connection, self.queue, &self.task)?;
+        let mut starts = Starts::open(connection, self.queue, &self.name)?;
         let moment = starts.moment(now);
         self.gate.admit(wanted, running, moment, &mut starts)
     }
@@ -177,7 +241,7 @@ impl StoredGate {
         if self.gate.rates.is_empty() {
             return Ok(());
         }
-        Starts::open(connection, self.queue, &self.task)?.add(starts, now, &self.gate.rates)
+        Starts::open(connection, self.queue, &self.name)?.add(starts, now, &self.gate.rates)
     }
 }
 
@@ -208,6 +272,22 @@ impl Passage {
     ) -> rusqlite::Result<Self> {
         let verdict = admit(gate.as_ref(), connection, wanted.saturating_add(1), now)?;
         Ok(Self { gate, verdict, taken: 0 })
+    }
+
+    /// Asks for `wanted` and not for one more.
+    pub(super) fn ask_exactly(
+        gate: Option<StoredGate>,
+        connection: &Connection,
+        wanted: u32,
+        now: Timestamp,
+    ) -> rusqlite::Result<Self> {
+        let verdict = admit(gate.as_ref(), connection, wanted, now)?;
+        Ok(Self { gate, verdict, taken: 0 })
+    }
+
+    /// When time opens it, if it is shut and time does.
+    pub(super) fn opens_at(&self) -> Option<Timestamp> {
+        self.verdict.opens_at()
     }
 
     /// How many more may pass.
@@ -243,34 +323,71 @@ pub(super) fn look(
     task: &Name,
     now: Timestamp,
 ) -> rusqlite::Result<Sight> {
-    let is_waiting = connection
+    let (is_waiting, has_turns, has_open_turns): (bool, bool, bool) = connection
         .prepare_cached(include_str!("sql/gate_waiting.sql"))?
-        .query_row(params![queue, &**task], |_| Ok(()))
-        .optional()?;
-    if is_waiting.is_none() {
+        .query_row(params![queue, &**task], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if !is_waiting && !has_turns {
         return Ok(Sight::Empty);
     }
-    let of_task = match gate_of(connection, scope::TASK, task)? {
-        Some(gate) => StoredGate::of_task(connection, queue, task, gate)?,
-        None => None,
-    };
-    for gate in [StoredGate::of_queue(connection, queue_name, queue)?, of_task].into_iter().flatten() {
+    let holds = holds_of(connection, queue)?;
+    let of_queue = StoredGate::of_queue(connection, queue_name, queue, &holds)?;
+    let gate = gate_of(connection, scope::TASK, task)?.unwrap_or_default();
+    let of_task = StoredGate::of_task(connection, queue, task, gate, &holds)?;
+    for gate in [of_queue, of_task].into_iter().flatten() {
         let verdict = gate.admit(connection, 1, now)?;
         if verdict.starts() == 0 {
             return Ok(Sight::Shut(verdict.opens_at()));
         }
     }
-    Ok(Sight::Startable)
+    if is_waiting || has_open_turns {
+        return Ok(Sight::Startable);
+    }
+    // The first of the whole queue: not too late for any of this task.
+    let opens_at: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(opens_at) FROM flexiq_lanes INDEXED BY flexiq_lanes_opening
+             WHERE queue = ?1 AND opens_at IS NOT NULL",
+        )?
+        .query_row([queue], |row| row.get(0))?;
+    Ok(Sight::Shut(opens_at.map(Timestamp::from_millis)))
 }
 
-/// Whether a cap counts the leases of a task in a queue.
-pub(super) fn is_capped(connection: &Connection, queue: &Name, task: &Name) -> rusqlite::Result<bool> {
+/// Whether a cap counts the leases of a lane.
+pub(super) fn is_capped(connection: &Connection, lane: &Lane) -> rusqlite::Result<bool> {
+    let Lane { queue, task, partition } = lane;
     for (scope, name) in [(scope::QUEUE, queue), (scope::TASK, task)] {
         if gate_of(connection, scope, name)?.is_some_and(|gate| gate.max_concurrent.is_some()) {
             return Ok(true);
         }
     }
-    Ok(false)
+    // The queue's number says only which holds there are, and a hold is no cap.
+    let of_partition = match partition.is_empty() {
+        true => None,
+        false => StoredGate::of_partition(connection, 0, task, partition, 0)?,
+    };
+    Ok(of_partition.is_some_and(|gate| gate.gate.max_concurrent.is_some()))
+}
+
+/// The rates of the partition whose gate has this name.
+pub(super) fn rates_of_partition(connection: &Connection, gate: &str) -> rusqlite::Result<Vec<Rate>> {
+    let Some((task, _)) = parts_of(gate) else { return Ok(Vec::new()) };
+    connection
+        .prepare_cached(include_str!("sql/gate_partition.sql"))?
+        .query_row(params![0, task, gate], |row| Ok(read_gate(row, 0)?.rates))
+}
+
+/// Until when the gates of a queue are held, by their names.
+type Holds = HashMap<String, Timestamp>;
+
+/// The holds of a queue and its tasks: there are few.
+fn holds_of(connection: &Connection, queue: QueueId) -> rusqlite::Result<Holds> {
+    connection
+        .prepare_cached(
+            "SELECT gate, until FROM flexiq_holds INDEXED BY flexiq_holds_of_tasks
+             WHERE queue = ?1 AND instr(gate, ':') = 0",
+        )?
+        .query_map([queue], |row| Ok((row.get(0)?, Timestamp::from_millis(row.get(1)?))))?
+        .collect()
 }
 
 fn gate_of(connection: &Connection, scope: u8, name: &Name) -> rusqlite::Result<Option<Gate>> {
@@ -286,5 +403,6 @@ fn read_gate(row: &Row<'_>, first: usize) -> rusqlite::Result<Gate> {
         max_concurrent: row.get(first)?,
         rates: rates(row, first + 1)?.unwrap_or_default(),
         is_paused: row.get(first + 2)?,
+        held_until: None,
     })
 }

@@ -23,9 +23,9 @@ const TOGETHER: usize = 25;
 /// The place of a job among all that may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    rank: i32,
-    due_at: i64,
-    id: [u8; 16],
+    pub(super) rank: i32,
+    pub(super) due_at: i64,
+    pub(super) id: [u8; 16],
 }
 
 /// The statements that a claim reads with.
@@ -40,6 +40,11 @@ impl<'a> Reads<'a> {
             heads: connection.prepare_cached(include_str!("sql/claim_heads.sql"))?,
             job: connection.prepare_cached(include_str!("sql/claim_job.sql"))?,
         })
+    }
+
+    /// The place of the first job of a lane in which something is ready.
+    pub(super) fn first(&mut self, lane: LaneId) -> rusqlite::Result<Key> {
+        self.heads.query_row(params![lane, 1, 0], read_key)
     }
 }
 
@@ -72,7 +77,7 @@ impl OpenLane {
             // What was taken is not leased yet, and stands before the next.
             let mut rows = reads.heads.query(params![self.id, self.chunk as i64, self.taken])?;
             while let Some(row) = rows.next()? {
-                self.next.push_back(Key { rank: row.get(0)?, due_at: row.get(1)?, id: read_id(row, 2)? });
+                self.next.push_back(read_key(row)?);
             }
             self.chunk *= 4;
         }
@@ -95,6 +100,10 @@ impl OpenLane {
         write.lanes.expect_finish(job.lease.job, self.id);
         Ok(Some(job))
     }
+}
+
+fn read_key(row: &Row<'_>) -> rusqlite::Result<Key> {
+    Ok(Key { rank: row.get(0)?, due_at: row.get(1)?, id: read_id(row, 2)? })
 }
 
 /// Leases jobs that were taken, all with the same number of losses that they may have.
@@ -135,7 +144,7 @@ pub(super) fn read_claimed(
     let lane = write.lanes.name(connection, row.get(11)?)?;
     let claimed_at = Timestamp::from_millis(row.get(12)?);
     let mut claimed = read_lease(row, lane.task.clone(), &lane.partition, claimed_at)?;
-    claimed.is_capped = is_capped(connection, &lane.queue, &lane.task)?;
+    claimed.is_capped = is_capped(connection, lane)?;
     fill_payload(write, &mut claimed)?;
     Ok(Some(claimed))
 }

@@ -1,4 +1,4 @@
-//! What time alone does to jobs: reap, expire, promote. Every claim does it for its queue, every beat for all.
+//! What time alone does to jobs: reap, expire, promote, and open partitions. Every claim does it for its queue, every beat for all.
 //!
 //! Each is bounded, so that a flood of due jobs never stops the store; what is left is done by the next step.
 
@@ -7,6 +7,7 @@ use rusqlite::{Connection, params};
 use super::codes::{dead_code, read_id, state};
 use super::guard;
 use super::lanes::{LaneId, QueueId, read_name};
+use super::partitions::reopen;
 use super::retention;
 use super::write::Write;
 use crate::clock::Timestamp;
@@ -31,21 +32,42 @@ pub(super) struct Left {
 /// Moves what is overdue in one queue.
 pub(super) fn keep_house(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Result<Left> {
     let moments = Moments::read(write.connection, queue)?;
-    let is_past = |moment: Option<i64>| moment.is_some_and(|moment| moment <= write.now.as_millis());
+    let now = write.now.as_millis();
+    let is_past = |moment: Option<i64>| moment.is_some_and(|moment| moment <= now);
     let (expires, due, lapses) = (is_past(moments.expiry), is_past(moments.due), is_past(moments.lapse));
+    if is_past(moments.held) {
+        end_holds(write, queue)?;
+    }
     let mut left = Left::default();
     // Expiry after reaping and before promotion: what is given back, or becomes due, when its time is over does not start.
     if lapses && guard::may_reap(write)? {
         left.has_more |= reap(write, queue)?;
+        write.shows_ready()?;
     }
     if expires || lapses {
         left.has_expired |= expire(write, queue, state::SCHEDULED)?;
         left.has_expired |= expire(write, queue, state::READY)?;
+        write.shows_ready()?;
     }
     if due {
         left.has_more |= promote(write, queue)?;
     }
+    if moments.reopens || is_past(moments.opening) {
+        left.has_more |= reopen(write, queue)?;
+    }
     Ok(left)
+}
+
+/// Forgets holds that are over. What they held opens by itself.
+fn end_holds(write: &Write<'_>, queue: QueueId) -> rusqlite::Result<()> {
+    write
+        .connection
+        .prepare_cached(
+            "DELETE FROM flexiq_holds WHERE queue = ?1 AND gate IN
+             (SELECT gate FROM flexiq_holds WHERE queue = ?1 AND until <= ?2 ORDER BY until LIMIT ?3)",
+        )?
+        .execute(params![queue, write.now.as_millis(), MOST_MOVED as i64])
+        .map(drop)
 }
 
 /// Ends waiting jobs whose time to start is over.
@@ -146,24 +168,37 @@ struct Moments {
     due: Option<i64>,
     expiry: Option<i64>,
     lapse: Option<i64>,
+    /// When time opens the gate of a partition,
+    opening: Option<i64>,
+    /// and when a hold is over.
+    held: Option<i64>,
+    /// Partitions are left of which a limit was changed.
+    reopens: bool,
 }
 
 impl Moments {
     fn read(connection: &Connection, queue: QueueId) -> rusqlite::Result<Self> {
-        connection
-            .prepare_cached(include_str!("sql/house_moments.sql"))?
-            .query_row([queue], |row| Ok(Self { due: row.get(0)?, expiry: row.get(1)?, lapse: row.get(2)? }))
+        connection.prepare_cached(include_str!("sql/house_moments.sql"))?.query_row([queue], |row| {
+            Ok(Self {
+                due: row.get(0)?,
+                expiry: row.get(1)?,
+                lapse: row.get(2)?,
+                opening: row.get(3)?,
+                held: row.get(4)?,
+                reopens: row.get(5)?,
+            })
+        })
     }
 }
 
 /// The next moment at which time alone may make something startable or end it.
 pub(super) fn next_moment(connection: &Connection, queue: QueueId) -> rusqlite::Result<Option<Timestamp>> {
-    let Moments { due, expiry, lapse } = Moments::read(connection, queue)?;
+    let Moments { due, expiry, lapse, opening, held, .. } = Moments::read(connection, queue)?;
     let lapse = match lapse {
         Some(lapse) => Some(lapse.max(guard::reap_after(connection)?)),
         None => None,
     };
-    Ok([due, expiry, lapse].into_iter().flatten().min().map(Timestamp::from_millis))
+    Ok([due, expiry, lapse, opening, held].into_iter().flatten().min().map(Timestamp::from_millis))
 }
 
 /// The next moment of every queue that has one.
@@ -183,13 +218,13 @@ pub(super) fn all_queues(connection: &Connection) -> rusqlite::Result<Vec<(Queue
         .collect()
 }
 
-/// One lane, queue and task for each task that has something ready in a queue.
-pub(super) fn all_waiting(connection: &Connection) -> rusqlite::Result<Vec<(LaneId, Name, Name)>> {
+/// Queue and task of all of which something is ready.
+pub(super) fn all_waiting(connection: &Connection) -> rusqlite::Result<Vec<(Name, Name)>> {
     connection
         .prepare_cached(include_str!("sql/house_waiting.sql"))?
         .query_map([], |row| {
-            let queue = read_name("queue", row.get_ref(1)?.as_str()?)?;
-            Ok((row.get(0)?, queue, read_name("task", row.get_ref(2)?.as_str()?)?))
+            let queue = read_name("queue", row.get_ref(0)?.as_str()?)?;
+            Ok((queue, read_name("task", row.get_ref(1)?.as_str()?)?))
         })?
         .collect()
 }

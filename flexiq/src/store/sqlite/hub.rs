@@ -91,9 +91,13 @@ impl Hub {
                 }
             }
         }
-        for &lane in &news.changed {
-            let Lane { queue, task, .. } = lanes.name(connection, lane)?.clone();
-            bells.set_right(connection, lanes, &queue, &task, now)?;
+        for (queue, task) in &news.changed {
+            bells.set_right(connection, lanes, queue, task, now)?;
+        }
+        for (queue, task) in &news.waiting {
+            if !bells.is_rung(queue, task) {
+                bells.set_right(connection, lanes, queue, task, now)?;
+            }
         }
         for (queue, moment) in &news.earlier {
             bells.put_in(queue, *moment);

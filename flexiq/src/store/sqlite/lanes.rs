@@ -1,7 +1,8 @@
 //! The numbers of queues and lanes, remembered by the writer: a name is looked up in the file once.
 //!
-//! Rows of `flexiq_queues` and `flexiq_lanes` are never deleted or renumbered, so what is remembered stays true, also
-//! when another process writes.
+//! Rows of `flexiq_queues` and `flexiq_lanes` are never renumbered, and no number comes twice, so what is remembered of a
+//! number stays true, also when another process writes. A partition's row goes when nothing is left of it: the number of
+//! a partition is looked up each time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ const REMEMBERED: usize = 20_000;
 pub(super) struct Lanes {
     queues: HashMap<Name, QueueId>,
     lanes: HashMap<LaneId, Lane>,
-    by_name: HashMap<QueueId, HashMap<Name, HashMap<Arc<str>, LaneId>>>,
+    /// Of lanes without a partition.
+    by_name: HashMap<QueueId, HashMap<Name, LaneId>>,
     /// The lanes of jobs that were leased here: a hint, which spares a finish the look for it.
     leased: HashMap<JobId, LaneId>,
 }
@@ -82,8 +84,9 @@ impl Lanes {
         task: &Name,
         partition: &str,
     ) -> rusqlite::Result<LaneId> {
-        let known = self.by_name.get(&queue.1).and_then(|tasks| tasks.get(task));
-        if let Some(&lane) = known.and_then(|partitions| partitions.get(partition)) {
+        if partition.is_empty()
+            && let Some(&lane) = self.by_name.get(&queue.1).and_then(|tasks| tasks.get(task))
+        {
             return Ok(lane);
         }
         let found: Option<LaneId> = connection
@@ -95,13 +98,17 @@ impl Lanes {
         let lane = match found {
             Some(lane) => lane,
             None => {
+                let lane = next_number(connection)?;
                 connection
-                    .prepare_cached("INSERT INTO flexiq_lanes (queue, task, partition) VALUES (?1, ?2, ?3)")?
-                    .execute(params![queue.1, &**task, partition])?;
-                let lane = connection.last_insert_rowid();
+                    .prepare_cached(
+                        "INSERT INTO flexiq_lanes (lane, queue, task, partition) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute(params![lane, queue.1, &**task, partition])?;
                 if !partition.is_empty() {
                     connection
-                        .prepare_cached("INSERT OR IGNORE INTO flexiq_holders (queue, task) VALUES (?1, ?2)")?
+                        .prepare_cached(
+                            "INSERT OR IGNORE INTO flexiq_partitioned (queue, task) VALUES (?1, ?2)",
+                        )?
                         .execute(params![queue.1, &**task])?;
                 }
                 lane
@@ -157,10 +164,21 @@ impl Lanes {
             self.lanes.clear();
             self.by_name.clear();
         }
-        let partitions = self.by_name.entry(queue).or_default().entry(lane.task.clone()).or_default();
-        partitions.insert(lane.partition.clone(), id);
+        if lane.partition.is_empty() {
+            self.by_name.entry(queue).or_default().insert(lane.task.clone(), id);
+        }
         self.lanes.insert(id, lane);
     }
+}
+
+/// A number that no lane has had.
+fn next_number(connection: &Connection) -> rusqlite::Result<LaneId> {
+    connection
+        .prepare_cached(
+            "INSERT INTO flexiq_meta (key, value) VALUES ('lanes', 1)
+             ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value",
+        )?
+        .query_row([], |row| row.get(0))
 }
 
 /// A name that this store has written.

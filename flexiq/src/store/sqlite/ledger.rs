@@ -6,10 +6,12 @@ use rusqlite::{Connection, params};
 
 use super::codes::state;
 use super::lanes::{LaneId, Lanes, QueueId};
+use super::partitions::settle;
+use crate::clock::Timestamp;
 
 const STATES: usize = 7;
 
-/// What the open transaction has moved and not yet written to `flexiq_lanes`, `flexiq_holders` and `flexiq_queues`.
+/// What the open transaction has moved and not yet written to `flexiq_lanes`, `flexiq_partitioned` and `flexiq_queues`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// In the order of the file.
@@ -20,6 +22,12 @@ pub(super) struct Ledger {
 struct Moved {
     queue: QueueId,
     by_state: [i64; STATES],
+}
+
+impl Moved {
+    fn pending(&self) -> i64 {
+        self.by_state[usize::from(state::SCHEDULED)] + self.by_state[usize::from(state::READY)]
+    }
 }
 
 impl Ledger {
@@ -39,9 +47,21 @@ impl Ledger {
         moved.by_state[usize::from(state)] += jobs;
     }
 
-    /// Whether `flexiq_lanes` does not yet say which lanes have something ready.
-    pub(super) fn hides_ready(&self) -> bool {
-        self.moved.values().any(|moved| moved.by_state[usize::from(state::READY)] != 0)
+    /// This partition is set right when what has moved is written down.
+    pub(super) fn touches(&mut self, queue: QueueId, lane: LaneId) {
+        self.adds(queue, lane, state::READY, 0);
+    }
+
+    /// Whether the file does not yet say which lanes have something ready, and which partitions may start it.
+    pub(super) fn hides_ready(&self, connection: &Connection, lanes: &mut Lanes) -> rusqlite::Result<bool> {
+        for (lane, moved) in &self.moved {
+            if moved.by_state[usize::from(state::READY)] != 0
+                || !lanes.name(connection, *lane)?.partition.is_empty()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Leases of each lane of a queue that are not written down yet: more, or fewer.
@@ -55,22 +75,27 @@ impl Ledger {
     /// Pending jobs of a queue that are not written down yet: more, or fewer.
     pub(super) fn pending(&self, queue: QueueId) -> i64 {
         let moved = self.moved.values().filter(|moved| moved.queue == queue);
-        moved
-            .map(|Moved { by_state, .. }| {
-                by_state[usize::from(state::SCHEDULED)] + by_state[usize::from(state::READY)]
-            })
-            .sum()
+        moved.map(Moved::pending).sum()
+    }
+
+    /// Jobs of a lane that are pending and not written down yet: more, or fewer.
+    pub(super) fn pending_of(&self, lane: LaneId) -> i64 {
+        self.moved.get(&lane).map_or(0, Moved::pending)
     }
 
     /// Writes down what has moved.
-    pub(super) fn write(&mut self, connection: &Connection, lanes: &mut Lanes) -> rusqlite::Result<()> {
+    pub(super) fn write(
+        &mut self,
+        connection: &Connection,
+        lanes: &mut Lanes,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
         if self.moved.is_empty() {
             return Ok(());
         }
         let mut queues: HashMap<QueueId, [i64; STATES]> = HashMap::new();
         let mut lane_moved = connection.prepare_cached(include_str!("sql/lane_moved.sql"))?;
         let mut lane_moved_ready = connection.prepare_cached(include_str!("sql/lane_moved_ready.sql"))?;
-        let mut holders_moved = connection.prepare_cached(include_str!("sql/holders_moved.sql"))?;
         for (lane, Moved { queue, by_state }) in std::mem::take(&mut self.moved) {
             let [scheduled, ready, running, succeeded, dead, cancelled, expired] = by_state;
             // Without a change in `ready`, its partial index is left alone.
@@ -80,8 +105,15 @@ impl Ledger {
                 lane_moved_ready
                     .execute(params![lane, scheduled, ready, running, succeeded, dead, cancelled, expired])?;
             }
-            if running != 0 && !lanes.name(connection, lane)?.partition.is_empty() {
-                holders_moved.execute(params![lane, running])?;
+            let name = lanes.name(connection, lane)?;
+            if !name.partition.is_empty() {
+                connection.prepare_cached(include_str!("sql/partitioned_moved.sql"))?.execute(params![
+                    queue,
+                    &*name.task,
+                    running,
+                    ready
+                ])?;
+                settle(connection, (queue, lane), name, now)?;
             }
             let total = queues.entry(queue).or_default();
             for (sum, moved) in total.iter_mut().zip(by_state) {

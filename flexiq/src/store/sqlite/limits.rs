@@ -1,11 +1,12 @@
-//! limit and limits: what is set at runtime for a task or a queue, and what holds.
+//! limit and limits: what is set at runtime for a queue, a task or a partition, and what holds.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::codes::{read_rates, unreadable, write_rates};
 use super::failure::Tried;
-use super::gates::scope;
-use super::lanes::{LaneId, read_name};
+use super::gates::{gate_name, parts_of, scope};
+use super::lanes::read_name;
+use super::partitions::{lanes_of, reopen_later};
 use super::write::Write;
 use crate::name::Name;
 use crate::policy::Rate;
@@ -14,15 +15,20 @@ use crate::store::types::{Change, Limits, Overrides, Scope, Standing};
 /// Changes what is set, and has those rung for that may start now.
 pub(super) fn limit(write: &mut Write<'_>, of: &Scope, change: &Change) -> Tried<()> {
     let (scope, name) = match of {
-        Scope::Queue(queue) => (scope::QUEUE, queue),
-        Scope::Task(task) => (scope::TASK, task),
+        Scope::Queue(queue) => (scope::QUEUE, queue.to_string()),
+        Scope::Task(task) => (scope::TASK, task.to_string()),
+        Scope::EachPartition(task) => (scope::EACH_PARTITION, task.to_string()),
+        Scope::Partition(task, partition) => (scope::PARTITION, gate_name(task, partition)),
     };
+    if *change == Change::Paused(false) {
+        end_hold(write, scope, &name)?;
+    }
     write
         .connection
         .prepare_cached("INSERT OR IGNORE INTO flexiq_limits (scope, name) VALUES (?1, ?2)")?
-        .execute(params![scope, &**name])?;
+        .execute(params![scope, name])?;
     let set = |sql: &str, value: &dyn rusqlite::ToSql| {
-        write.connection.prepare_cached(sql)?.execute(params![scope, &**name, value])
+        write.connection.prepare_cached(sql)?.execute(params![scope, name, value])
     };
     match change {
         Change::MaxConcurrent(jobs) => {
@@ -40,8 +46,20 @@ pub(super) fn limit(write: &mut Write<'_>, of: &Scope, change: &Change) -> Tried
             set("UPDATE flexiq_limits SET is_paused = ?3 WHERE scope = ?1 AND name = ?2", is_paused)?
         }
     };
-    forget_empty(write, scope, name)?;
-    Ok(ring_for(write, scope, name)?)
+    forget_empty(write, scope, &name)?;
+    Ok(ring_for(write, scope, &name)?)
+}
+
+/// Ends what a run has held.
+fn end_hold(write: &Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
+    let sql = match scope {
+        scope::QUEUE => {
+            "DELETE FROM flexiq_holds WHERE gate = '' AND queue =
+             (SELECT queue FROM flexiq_queues WHERE name = ?1)"
+        }
+        _ => "DELETE FROM flexiq_holds WHERE gate = ?1 AND queue IN (SELECT queue FROM flexiq_queues)",
+    };
+    write.connection.prepare_cached(sql)?.execute([name]).map(drop)
 }
 
 /// Forgets a row that says nothing any more.
@@ -55,38 +73,65 @@ pub(super) fn forget_empty(write: &Write<'_>, scope: u8, name: &str) -> rusqlite
 
 /// Has the bells set right of all that waits behind a gate that has changed.
 pub(super) fn ring_for(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
-    if write.ledger.hides_ready() {
-        write.ledger.write(write.connection, write.lanes)?;
-    }
-    let lanes: Vec<LaneId> = write
+    write.shows_ready()?;
+    let task = match (scope, parts_of(name)) {
+        (scope::PARTITION, Some((task, partition))) => {
+            for (queue, lane) in lanes_of(write.connection, task, partition)? {
+                write.resettle(queue, lane)?;
+            }
+            task
+        }
+        (scope::EACH_PARTITION, _) => {
+            reopen_later(write.connection, name)?;
+            name
+        }
+        _ => name,
+    };
+    let waiting: Vec<(Name, Name)> = write
         .connection
-        .prepare_cached(include_str!("sql/limits_lanes.sql"))?
-        .query_map(params![scope, name], |row| row.get(0))?
+        .prepare_cached(include_str!("sql/limits_waiting.sql"))?
+        .query_map(params![scope, task], |row| {
+            let queue = read_name("queue", row.get_ref(0)?.as_str()?)?;
+            Ok((queue, read_name("task", row.get_ref(1)?.as_str()?)?))
+        })?
         .collect::<rusqlite::Result<_>>()?;
-    write.news.changed.extend(lanes);
+    write.news.changed.extend(waiting);
     Ok(())
 }
 
-/// The `max_pending` that was set for a queue.
-pub(super) fn set_max_pending(connection: &Connection, queue: &Name) -> rusqlite::Result<Option<i64>> {
+/// The `max_pending` that was set for a queue or a partition.
+pub(super) fn set_max_pending(
+    connection: &Connection,
+    scope: u8,
+    name: &str,
+) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached("SELECT set_max_pending FROM flexiq_limits WHERE scope = ?1 AND name = ?2")?
-        .query_row(params![scope::QUEUE, &**queue], |row| row.get(0))
+        .query_row(params![scope, name], |row| row.get(0))
         .optional()
         .map(Option::flatten)
 }
 
 /// All that has a limit or a pause, sorted by scope.
 pub(super) fn limits(connection: &Connection) -> rusqlite::Result<Vec<Standing>> {
-    connection.prepare_cached(include_str!("sql/limits_read.sql"))?.query_map([], read_standing)?.collect()
+    let mut standings: Vec<Standing> = connection
+        .prepare_cached(include_str!("sql/limits_read.sql"))?
+        .query_map([], read_standing)?
+        .collect::<rusqlite::Result<_>>()?;
+    standings.sort_by(|one, other| one.scope.cmp(&other.scope));
+    Ok(standings)
 }
 
 fn read_standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
     let name = row.get_ref(1)?.as_str()?;
-    let scope = match row.get(0)? {
-        scope::QUEUE => Scope::Queue(read_name("queue", name)?),
-        scope::TASK => Scope::Task(read_name("task", name)?),
-        other => return Err(unreadable(format!("limits of scope {other}"))),
+    let scope = match (row.get(0)?, parts_of(name)) {
+        (scope::QUEUE, _) => Scope::Queue(read_name("queue", name)?),
+        (scope::TASK, _) => Scope::Task(read_name("task", name)?),
+        (scope::EACH_PARTITION, _) => Scope::EachPartition(read_name("task", name)?),
+        (scope::PARTITION, Some((task, partition))) => {
+            Scope::Partition(read_name("task", task)?, partition.into())
+        }
+        (other, _) => return Err(unreadable(format!("limits of scope {other}"))),
     };
     let max_pending = |column| {
         row.get::<_, Option<i64>>(column).map(|jobs| jobs.map(|jobs| u64::try_from(jobs).unwrap_or(0)))

@@ -28,6 +28,7 @@ mod limits;
 mod news;
 mod open;
 mod options;
+mod partitions;
 mod prune;
 mod read;
 mod reader;
@@ -59,7 +60,7 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
-    Step, Store, Stored, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -142,7 +143,7 @@ impl SqliteStore {
             Some(reader) => reader.ask(read),
             None => self.writer.ask(Priority::Normal, |write| {
                 // Counters of this very transaction are not written yet.
-                write.ledger.write(write.connection, write.lanes)?;
+                write.ledger.write(write.connection, write.lanes, write.now)?;
                 Ok(read(write.connection)?)
             }),
         }
@@ -265,6 +266,10 @@ impl Store for SqliteStore {
         self.write(Priority::Normal, move |write| cancel::cancel(write, id))
     }
 
+    fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept> {
+        self.write(Priority::Normal, move |write| cancel::cancel_partition(write, &task, &partition))
+    }
+
     fn retry(&self, id: JobId) -> Step<'_, bool> {
         self.write(Priority::Normal, move |write| retry::retry(write, id))
     }
@@ -332,6 +337,7 @@ mod tests {
             is_given: false,
             task: name(task),
             partition: String::new(),
+            max_pending_per_partition: None,
             payload: Payload { codec: 0, bytes: vec![b' '; bytes] },
             priority: 0,
             due: Due::NOW,
@@ -472,7 +478,7 @@ mod tests {
 
         // What is there can still be finished, and more be stored once there is space.
         let succeed = || Transition::Succeed { value: Value::Unit, keep: LEASE };
-        let finishes = held.iter().map(|held| Finish { lease: held.lease, transition: succeed() }).collect();
+        let finishes = held.iter().map(|held| Finish::new(held.lease, succeed())).collect();
         let answer = store.turn(Arc::new(turn(2, finishes, 10))).await.expect("answers");
         assert_eq!(answer.finished, [Finished::Done; 10]);
         limit(None).await;

@@ -15,8 +15,10 @@ pub(super) struct News {
     pub(super) ready: Vec<LaneId>,
     /// Lanes of which a lease has ended, so that a cap may have room.
     pub(super) freed: Vec<LaneId>,
-    /// Lanes whose gate was changed.
-    pub(super) changed: Vec<LaneId>,
+    /// Queues and tasks of which something waits behind a gate that was changed.
+    pub(super) changed: Vec<(Name, Name)>,
+    /// Queues and tasks of which something waits, as a beat saw them.
+    pub(super) waiting: Vec<(Name, Name)>,
     /// What a claim saw at its end.
     pub(super) claim: Option<Truth>,
     /// Moments that were put in: due times and expiries.

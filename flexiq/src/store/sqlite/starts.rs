@@ -6,6 +6,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codes::write_rate;
+use super::enqueue::millis;
+use super::gates::{is_of_partition, rates_of_partition};
 use super::lanes::QueueId;
 use crate::clock::Timestamp;
 use crate::policy::{Log, Pace, Rate, longest};
@@ -17,8 +19,8 @@ const MOST_PRUNED: i64 = 2;
 pub(super) struct Starts<'a> {
     connection: &'a Connection,
     queue: QueueId,
-    /// Empty for the gate of the whole queue.
-    task: &'a str,
+    /// The gate: empty for the whole queue.
+    gate: &'a str,
     newest: Option<Newest>,
 }
 
@@ -27,23 +29,24 @@ struct Newest {
     number: i64,
     starts: i64,
     at: Timestamp,
+    until: Option<i64>,
 }
 
 impl<'a> Starts<'a> {
-    pub(super) fn open(connection: &'a Connection, queue: QueueId, task: &'a str) -> rusqlite::Result<Self> {
+    pub(super) fn open(connection: &'a Connection, queue: QueueId, gate: &'a str) -> rusqlite::Result<Self> {
         let newest = connection
             .prepare_cached(include_str!("sql/starts_newest.sql"))?
-            .query_row(params![queue, task], |row| {
+            .query_row(params![queue, gate], |row| {
                 let at = Timestamp::from_millis(row.get(2)?);
-                Ok(Newest { number: row.get(0)?, starts: row.get(1)?, at })
+                Ok(Newest { number: row.get(0)?, starts: row.get(1)?, at, until: row.get(3)? })
             })
             .optional()?;
-        Ok(Self { connection, queue, task, newest })
+        Ok(Self { connection, queue, gate, newest })
     }
 
     /// An empty log, for a gate without rates, which does not ask.
     pub(super) fn unasked(connection: &'a Connection) -> Self {
-        Self { connection, queue: 0, task: "", newest: None }
+        Self { connection, queue: 0, gate: "", newest: None }
     }
 
     /// The moment of a start now: never before the last.
@@ -58,26 +61,53 @@ impl<'a> Starts<'a> {
             let pace = rate.after(starts, at, self.pace(rate)?);
             self.connection
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO flexiq_paces (queue, task, rate, pace) VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT OR REPLACE INTO flexiq_paces (queue, gate, rate, pace) VALUES (?1, ?2, ?3, ?4)",
                 )?
-                .execute(params![self.queue, self.task, write_rate(rate), pace.0])?;
+                .execute(params![self.queue, self.gate, write_rate(rate), pace.0])?;
         }
         let next = self.newest.as_ref().map_or(1, |newest| newest.number + newest.starts);
+        // None goes before an older one.
+        let until = self.newest.as_ref().and_then(|newest| newest.until).unwrap_or(i64::MIN);
         self.connection.prepare_cached(include_str!("sql/starts_add.sql"))?.execute(params![
             self.queue,
-            self.task,
+            self.gate,
             next,
             starts,
-            at.as_millis()
+            at.as_millis(),
+            is_of_partition(self.gate).then(|| until.max((at + longest(rates)).as_millis())),
         ])?;
         self.connection.prepare_cached(include_str!("sql/starts_prune.sql"))?.execute(params![
             self.queue,
-            self.task,
+            self.gate,
             (at - longest(rates)).as_millis(),
             MOST_PRUNED,
         ])?;
         Ok(())
     }
+}
+
+/// Forgets starts of partitions, which may be gone: those that have left every window, at their time and now.
+pub(super) fn forget_over(connection: &Connection, now: Timestamp, most: usize) -> rusqlite::Result<()> {
+    let over: Vec<(QueueId, String)> = connection
+        .prepare_cached(include_str!("sql/starts_over.sql"))?
+        .query_map(params![now.as_millis(), most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (queue, gate) in over {
+        let longest = longest(&rates_of_partition(connection, &gate)?);
+        connection
+            .prepare_cached(
+                "DELETE FROM flexiq_starts WHERE queue = ?1 AND gate = ?2 AND until <= ?3 AND at <= ?4",
+            )?
+            .execute(params![queue, gate, now.as_millis(), (now - longest).as_millis()])?;
+        // A longer rate holds now: the rest is looked at when it has left that.
+        connection
+            .prepare_cached(
+                "UPDATE flexiq_starts SET until = at + ?4 WHERE queue = ?1 AND gate = ?2 AND until <= ?3",
+            )?
+            .execute(params![queue, gate, now.as_millis(), millis(longest)])?;
+        connection.prepare_cached(include_str!("sql/paces_over.sql"))?.execute(params![queue, gate])?;
+    }
+    Ok(())
 }
 
 impl Log for Starts<'_> {
@@ -91,7 +121,7 @@ impl Log for Starts<'_> {
         }
         self.connection
             .prepare_cached(include_str!("sql/starts_nth.sql"))?
-            .query_row(params![self.queue, self.task, number], |row| row.get(0))
+            .query_row(params![self.queue, self.gate, number], |row| row.get(0))
             .optional()
             .map(|at| at.map(Timestamp::from_millis))
     }
@@ -99,8 +129,8 @@ impl Log for Starts<'_> {
     fn pace(&mut self, rate: &Rate) -> rusqlite::Result<Pace> {
         let kept: Option<i64> = self
             .connection
-            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND task = ?2 AND rate = ?3")?
-            .query_row(params![self.queue, self.task, write_rate(rate)], |row| row.get(0))
+            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND gate = ?2 AND rate = ?3")?
+            .query_row(params![self.queue, self.gate, write_rate(rate)], |row| row.get(0))
             .optional()?;
         // A rate that was not in force at the last start is spaced from it all the same.
         let since_last = self.newest.as_ref().map(|newest| rate.after(1, newest.at, Pace::default()).0);

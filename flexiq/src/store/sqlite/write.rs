@@ -24,6 +24,14 @@ pub(super) struct Write<'a> {
 }
 
 impl Write<'_> {
+    /// Makes the file say which lanes have something ready, and which partitions may start it.
+    pub(super) fn shows_ready(&mut self) -> rusqlite::Result<()> {
+        if self.ledger.hides_ready(self.connection, self.lanes)? {
+            self.ledger.write(self.connection, self.lanes, self.now)?;
+        }
+        Ok(())
+    }
+
     /// A new job has come in.
     pub(super) fn adds(&mut self, queue: QueueId, lane: LaneId, state: u8) {
         self.ledger.enters(queue, lane, state);

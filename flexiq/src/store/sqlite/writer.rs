@@ -322,7 +322,7 @@ impl Office {
             requests.push(request);
         }
         let committed = outcome
-            .and_then(|()| ledger.write(&self.connection, &mut self.lanes))
+            .and_then(|()| ledger.write(&self.connection, &mut self.lanes, self.clock.now()))
             .and_then(|()| self.connection.prepare_cached("COMMIT")?.execute([]).map(drop));
         if committed.is_err() {
             self.lanes.forget();

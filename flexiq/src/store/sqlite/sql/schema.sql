@@ -17,7 +17,8 @@ CREATE TABLE flexiq_queues (
     expired   INTEGER NOT NULL DEFAULT 0
 );
 
--- The jobs of one task, or of one partition of it, and how many are in which state.
+-- The jobs of one task, or of one partition of it, and how many are in which state. A partition of which nothing is left
+-- goes; its number never comes again (flexiq_meta counts them), because another process may remember it.
 CREATE TABLE flexiq_lanes (
     lane      INTEGER PRIMARY KEY,
     queue     INTEGER NOT NULL,
@@ -30,26 +31,56 @@ CREATE TABLE flexiq_lanes (
     dead      INTEGER NOT NULL DEFAULT 0,
     cancelled INTEGER NOT NULL DEFAULT 0,
     expired   INTEGER NOT NULL DEFAULT 0,
+    -- What follows is of a partition of which something is ready: its turn, the least of which is next,
+    turn      INTEGER,
+    -- the place of the best that is ready,
+    rank      INTEGER,
+    due_at    INTEGER,
+    id        BLOB,
+    -- how much its own gate let start when it was last looked at,
+    startable INTEGER NOT NULL DEFAULT 0,
+    -- and when time opens that gate.
+    opens_at  INTEGER,
     UNIQUE (queue, task, partition)
 );
 
--- A claim looks only at lanes where something waits.
-CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0;
+-- A claim looks only at lanes where something waits,
+CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0 AND partition = '';
+-- and only at partitions whose gate was open, in the order of their turns.
+CREATE INDEX flexiq_lanes_turns ON flexiq_lanes (queue, task, rank, turn, due_at, id) WHERE startable > 0;
+CREATE INDEX flexiq_lanes_opening ON flexiq_lanes (queue, opens_at) WHERE opens_at IS NOT NULL;
 
--- The leases of the partitions of each task in a queue, capped or not: a cap that is set later counts what runs already.
--- A task without partitions has one lane, which says it.
-CREATE TABLE flexiq_holders (
-    queue   INTEGER NOT NULL,
-    task    TEXT    NOT NULL,
-    running INTEGER NOT NULL DEFAULT 0,
+-- The partitions of each task in a queue, taken together.
+CREATE TABLE flexiq_partitioned (
+    queue     INTEGER NOT NULL,
+    task      TEXT    NOT NULL,
+    running   INTEGER NOT NULL DEFAULT 0, -- capped or not: a cap that is set later counts what runs already
+    ready     INTEGER NOT NULL DEFAULT 0,
+    startable INTEGER NOT NULL DEFAULT 0,
+    served    INTEGER NOT NULL DEFAULT 0, -- starts so far, by which turns are counted
+    reopens   TEXT,                       -- what holds for each was changed: those after this one are to be looked at
     PRIMARY KEY (queue, task)
 ) WITHOUT ROWID;
 
--- What holds for each queue and task that has a limit or a pause. What was set stands above what is declared.
+CREATE INDEX flexiq_partitioned_waiting ON flexiq_partitioned (queue, task) WHERE ready > 0;
+CREATE INDEX flexiq_partitioned_reopening ON flexiq_partitioned (queue) WHERE reopens IS NOT NULL;
+
+-- Until when a run has said that nothing of a gate should start. Gates are named as in flexiq_starts.
+CREATE TABLE flexiq_holds (
+    queue INTEGER NOT NULL,
+    gate  TEXT    NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (queue, gate)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_holds_over ON flexiq_holds (queue, until);
+CREATE INDEX flexiq_holds_of_tasks ON flexiq_holds (queue, gate, until) WHERE instr(gate, ':') = 0;
+
+-- What holds for each queue, task and partition that has a limit or a pause. What was set stands above what is declared.
 -- Rates are text, see codes.rs; set_rates may be empty, which is no rate whatever is declared.
 CREATE TABLE flexiq_limits (
-    scope                   INTEGER NOT NULL, -- 0 queue, 1 task
-    name                    TEXT    NOT NULL,
+    scope                   INTEGER NOT NULL, -- 0 queue, 1 task, 2 each partition of a task, 3 one of them
+    name                    TEXT    NOT NULL, -- of one partition: task:partition
     declared_max_concurrent INTEGER,
     declared_rates          TEXT,
     declared_max_pending    INTEGER,
@@ -73,24 +104,27 @@ CREATE TABLE flexiq_declarations (
 
 CREATE INDEX flexiq_declarations_of_worker ON flexiq_declarations (worker);
 
--- The log of starts of each gate with a rate, one row for all that started together. The task is empty for the gate of
--- the queue. Numbered from the first start of each row, so that the nth newest is one lookup.
+-- The log of starts of each gate with a rate, one row for all that started together. A gate is '' for the queue, a task,
+-- or task:partition. Numbered from the first start of each row, so that the nth newest is one lookup.
 CREATE TABLE flexiq_starts (
     queue  INTEGER NOT NULL,
-    task   TEXT    NOT NULL,
+    gate   TEXT    NOT NULL,
     number INTEGER NOT NULL,
     starts INTEGER NOT NULL,
     at     INTEGER NOT NULL,
-    PRIMARY KEY (queue, task, number)
+    until  INTEGER,          -- of a partition: when it has left every window, for partitions come and go
+    PRIMARY KEY (queue, gate, number)
 ) WITHOUT ROWID;
+
+CREATE INDEX flexiq_starts_over ON flexiq_starts (until) WHERE until IS NOT NULL;
 
 -- Where each spread rate stands, in microseconds.
 CREATE TABLE flexiq_paces (
     queue INTEGER NOT NULL,
-    task  TEXT    NOT NULL,
+    gate  TEXT    NOT NULL,
     rate  TEXT    NOT NULL,
     pace  INTEGER NOT NULL,
-    PRIMARY KEY (queue, task, rate)
+    PRIMARY KEY (queue, gate, rate)
 ) WITHOUT ROWID;
 
 -- Without a rowid: the id is the only key that anyone asks by, and the indexes below end with it anyway.

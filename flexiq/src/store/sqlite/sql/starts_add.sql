@@ -1,2 +1,2 @@
-INSERT INTO flexiq_starts (queue, task, number, starts, at)
-VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO flexiq_starts (queue, gate, number, starts, at, until)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)

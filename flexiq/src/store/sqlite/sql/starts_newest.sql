@@ -1,6 +1,6 @@
-SELECT number, starts, at
+SELECT number, starts, at, until
 FROM flexiq_starts
 WHERE queue = ?1
-  AND task = ?2
+  AND gate = ?2
 ORDER BY number DESC
 LIMIT 1

@@ -2,7 +2,7 @@
 SELECT at
 FROM flexiq_starts
 WHERE queue = ?1
-  AND task = ?2
+  AND gate = ?2
   AND number <= ?3
 ORDER BY number DESC
 LIMIT 1
