@@ -13,7 +13,7 @@ use crate::store::types::{NewJob, Outset, Payload, Stored};
 /// What never changes of a job, behind the beginning that `enqueue.lua` puts before it.
 pub(super) fn write_body(job: &NewJob) -> Vec<u8> {
     let Outset { timeout, max_retries, result_ttl } = job.outset;
-    let flags = [timeout.is_some(), max_retries.is_some(), result_ttl.is_some(), !job.partition.is_empty()];
+    let flags = [timeout.is_some(), max_retries.is_some(), result_ttl.is_some()];
     let flags = flags.iter().rev().fold(0, |flags, is_set| flags << 1 | u8::from(*is_set));
     let mut body = Packed::with_room_for(job.payload.bytes.len() + 32).byte(flags);
     if let Some(timeout) = timeout {
@@ -24,9 +24,6 @@ pub(super) fn write_body(job: &NewJob) -> Vec<u8> {
     }
     if let Some(ttl) = result_ttl {
         body = body.moment(millis(ttl));
-    }
-    if !job.partition.is_empty() {
-        body = body.word(job.partition.len() as u32).bytes(job.partition.as_bytes());
     }
     body.byte(job.payload.codec).bytes(&job.payload.bytes).0
 }
@@ -43,8 +40,8 @@ pub(super) struct Body {
 /// Reads a body, of which the payload may be cut off.
 pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
     let mut body = Unpacked(bytes);
-    let length = body.byte()?;
-    let task = Name::new("task", body.text(length.into())?).ok()?;
+    let (task, partition) = read_lane(&mut body)?;
+    let (task, partition) = (Name::new("task", task).ok()?, partition.to_owned());
     let (_rank, due) = (body.byte()?, body.moment()?);
     let enqueued_at = if body.byte()? > 0 { body.moment()? } else { due };
     let flags = body.byte()?;
@@ -58,10 +55,32 @@ pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
     if flags & 4 > 0 {
         outset.result_ttl = Some(duration(body.moment()?));
     }
-    let length = if flags & 8 > 0 { body.word()? } else { 0 };
-    let partition = body.text(length as usize)?.to_owned();
     let payload = Payload { codec: body.byte()?, bytes: body.0.to_vec() };
     Some(Body { enqueued_at, task, outset, partition, payload })
+}
+
+/// The name of a lane that is a partition of a task. No task has such a byte, and no lane's name begins another's.
+pub(super) fn write_lane(task: &Name, partition: &str) -> Vec<u8> {
+    Packed::default().bytes(task.as_bytes()).byte(LANE).text(partition).0
+}
+
+/// The name of what holds for each partition of a task.
+pub(super) fn each_partition(task: &Name) -> Vec<u8> {
+    Packed::default().bytes(task.as_bytes()).byte(LANE).0
+}
+
+const LANE: u8 = 2;
+
+/// Task and partition, with which bodies begin, as `lua/lib/jobs.lua` writes them; without a partition, "".
+fn read_lane<'a>(text: &mut Unpacked<'a>) -> Option<(&'a str, &'a str)> {
+    let length = text.byte()?;
+    let task = text.text((length % 128).into())?;
+    if length < 128 {
+        return Some((task, ""));
+    }
+    let _mark = text.byte()?;
+    let length = text.byte()?;
+    Some((task, text.text(length.into())?))
 }
 
 /// A job as people are shown it.
@@ -72,8 +91,8 @@ pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> O
     let (runs, _worker) = (run.word()?, run.id()?);
     let (ended, _kept, started, _max_losses) = (run.moment()?, run.moment()?, run.moment()?, run.word()?);
     let (failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?);
-    let (expires, length) = (run.moment()?, run.byte()?);
-    let _task = run.take(length.into())?;
+    let expires = run.moment()?;
+    let _lane = read_lane(&mut run)?;
     let (rank, due) = (run.byte()?, run.moment()?);
     let known = |moment: Timestamp| (moment.as_millis() > 0).then(|| moment.into());
     Some(Job {
@@ -108,8 +127,9 @@ pub(super) fn read_stored(id: JobId, run: &[u8], value: &[u8]) -> Option<Stored>
     // Cancel, lapse, run and worker; moments and the losses that are forgiven.
     run.take(1 + 1 + 4 + 16 + 3 * 6 + 4)?;
     let (failures, deferrals, losses) = (run.word()?, run.word()?, run.word()?);
-    let (_expires, length) = (run.moment()?, run.byte()?);
-    let task = run.text(length.into())?.to_owned();
+    let _expires = run.moment()?;
+    let (task, _partition) = read_lane(&mut run)?;
+    let task = task.to_owned();
     let (_rank, _due) = (run.byte()?, run.moment()?);
     let last_error = read_error(run.0);
     Some(Stored::Failure(JobFailure { id, task, state, failures, deferrals, losses, last_error }))

@@ -61,21 +61,31 @@ fn repeats(jobs: &[&NewJob]) -> bool {
 
 /// Whether jobs have one place in the order but for their ids.
 fn are_alike(a: &NewJob, b: &NewJob) -> bool {
-    a.task == b.task && a.priority == b.priority && a.due == b.due && a.expires == b.expires
+    a.task == b.task
+        && a.partition == b.partition
+        && a.max_pending_per_partition == b.max_pending_per_partition
+        && a.priority == b.priority
+        && a.due == b.due
+        && a.expires == b.expires
 }
 
 /// What a script has to know of so many jobs that are alike.
 fn head(job: &NewJob, jobs: usize) -> Vec<u8> {
     let (is_moment, due) = when(job.due);
-    let given = u8::from(is_moment) + 2 * u8::from(job.expires.is_some());
-    Packed::default()
+    let has_partition = !job.partition.is_empty();
+    let given = u8::from(is_moment) + 2 * u8::from(job.expires.is_some()) + 4 * u8::from(has_partition);
+    let head = Packed::default()
         .byte(rank(job.priority))
         .byte(given)
         .moment(due)
         .moment(job.expires.map(millis).unwrap_or_default())
         .text(&job.task)
-        .word(jobs as u32)
-        .0
+        .word(jobs as u32);
+    if !has_partition {
+        return head.0;
+    }
+    let max_pending = job.max_pending_per_partition.map(|jobs| jobs.to_string()).unwrap_or_default();
+    head.text(&job.partition).bytes(max_pending.as_bytes()).0
 }
 
 /// Whether it is a moment, and its milliseconds.
@@ -92,11 +102,18 @@ fn read_answer(batch: &Enqueue, parts: &mut Parts<'_>, place: &str) -> Result<Re
     match kind.as_str() {
         "stored" => stored(batch, &told, place).map(Ok),
         "full" => {
-            let text = String::from_utf8_lossy(&told);
-            let numbers =
-                text.split_once(' ').and_then(|(most, jobs)| Some((most.parse().ok()?, jobs.parse().ok()?)));
+            let told = String::from_utf8_lossy(&told);
+            let numbers = read_numbers(&mut told.splitn(2, ' '));
             let (max_pending, pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
             Ok(Err(Error::QueueFull { queue: batch.queue.to_string(), max_pending, pending }))
+        }
+        "crowded" => {
+            let told = String::from_utf8_lossy(&told);
+            let mut parts = told.splitn(4, ' ');
+            let numbers = read_numbers(&mut parts);
+            let (max_pending, pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
+            let mut text = || parts.next().unwrap_or_default().to_owned();
+            Ok(Err(Error::PartitionFull { task: text(), partition: text(), max_pending, pending }))
         }
         _ => {
             let mut told = Unpacked(&told);
@@ -104,6 +121,11 @@ fn read_answer(batch: &Enqueue, parts: &mut Parts<'_>, place: &str) -> Result<Re
             Ok(Err(clash(batch, id, &String::from_utf8_lossy(told.0), &batch.queue)))
         }
     }
+}
+
+/// A limit, and what is pending.
+fn read_numbers<'a>(parts: &mut impl Iterator<Item = &'a str>) -> Option<(u64, u64)> {
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 fn stored(batch: &Enqueue, answers: &[u8], place: &str) -> Result<Vec<Enqueued>> {

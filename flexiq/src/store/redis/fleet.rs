@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::codes::{millis, read_rates, write_rates};
+use super::codes::{each_partition, millis, read_rates, write_lane, write_rates};
 use super::wire::{Parts, unreadable};
 use super::{Shared, keys, scripts};
 use crate::error::Result;
@@ -20,6 +20,7 @@ pub(super) async fn register(store: &Shared, hello: Hello) -> Result<()> {
         .iter()
         .map(|(queue, limits)| (format!("q:{queue}"), word(limits).into()))
         .chain(hello.tasks.iter().map(|task| (format!("t:{}", task.task), word(&task.limits).into())))
+        .chain(hello.tasks.iter().map(|task| (format!("e:{}", task.task), word(&task.per_partition).into())))
         .collect();
     let number = |duration| millis(duration).to_string().into_bytes();
     // How often beats will come, the first of them says.
@@ -56,6 +57,7 @@ pub(super) async fn retire(store: &Shared, worker: WorkerId) -> Result<()> {
 }
 
 pub(super) async fn limit(store: &Shared, scope: Scope, change: Change) -> Result<()> {
+    let is_resume = change == Change::Paused(false);
     let (what, text) = match change {
         Change::MaxConcurrent(jobs) => ("cap", jobs.map(|jobs| jobs.to_string())),
         // No rate at all is a rate that is set, too.
@@ -65,7 +67,21 @@ pub(super) async fn limit(store: &Shared, scope: Scope, change: Change) -> Resul
     };
     let args = [scope_key(&scope), what.to_owned(), text.unwrap_or_default()];
     store.run_fleet(&scripts::FLEET_LIMIT, args.map(String::into_bytes).to_vec()).await?;
-    store.publish().await
+    store.publish().await?;
+    if is_resume {
+        end_hold(store, &scope).await?;
+    }
+    Ok(())
+}
+
+/// Ends what runs have said of a scope, in each queue for itself.
+async fn end_hold(store: &Shared, scope: &Scope) -> Result<()> {
+    for queue in store.queues().await? {
+        if let Some(name) = gate_name(scope, &queue) {
+            store.run(&scripts::RESUME, &queue, vec![name]).await?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn limits(store: &Shared) -> Result<Vec<Standing>> {
@@ -113,14 +129,12 @@ impl Shared {
         for queue in queues {
             let mut args = head.clone();
             for standing in &standings {
-                let name = match &standing.scope {
-                    Scope::Queue(of) if of == queue => "",
-                    Scope::Queue(_) => continue,
-                    Scope::Task(task) => task.as_str(),
-                    Scope::EachPartition(_) | Scope::Partition(..) => todo!(),
-                };
-                args.push(name.into());
-                args.push(gate(standing).into_bytes());
+                args.extend(
+                    gate_name(&standing.scope, queue)
+                        .map(|name| [name, gate(standing).into_bytes()])
+                        .into_iter()
+                        .flatten(),
+                );
             }
             self.run(&scripts::KNOW, queue, args).await?;
         }
@@ -149,7 +163,18 @@ fn scope_key(scope: &Scope) -> String {
     match scope {
         Scope::Queue(queue) => format!("q:{queue}"),
         Scope::Task(task) => format!("t:{task}"),
-        Scope::EachPartition(_) | Scope::Partition(..) => todo!(),
+        Scope::EachPartition(task) => format!("e:{task}"),
+        Scope::Partition(task, partition) => format!("p:{task}:{partition}"),
+    }
+}
+
+/// The gate of a scope in a queue, as its keys name it; `None` for another queue.
+fn gate_name(scope: &Scope, queue: &Name) -> Option<Vec<u8>> {
+    match scope {
+        Scope::Queue(of) => (of == queue).then(Vec::new),
+        Scope::Task(task) => Some(task.as_bytes().to_vec()),
+        Scope::EachPartition(task) => Some(each_partition(task)),
+        Scope::Partition(task, partition) => Some(write_lane(task, partition)),
     }
 }
 
@@ -160,6 +185,18 @@ fn read_standings(mut parts: Parts<'_>, place: &str) -> Result<Vec<Standing>> {
         standings
             .push(read_standing(&scope, &row).ok_or_else(|| unreadable(place, "limits of another form"))?);
     }
+    let each: BTreeMap<Name, Limits> = standings
+        .iter()
+        .filter_map(|standing| match &standing.scope {
+            Scope::EachPartition(task) => Some((task.clone(), standing.limits())),
+            _ => None,
+        })
+        .collect();
+    for standing in &mut standings {
+        if let Scope::Partition(task, _) = &standing.scope {
+            standing.declared = each.get(task).cloned().unwrap_or_default();
+        }
+    }
     Ok(standings)
 }
 
@@ -167,6 +204,11 @@ fn read_standing(scope: &str, row: &str) -> Option<Standing> {
     let scope = match scope.split_once(':')? {
         ("q", queue) => Scope::Queue(Name::new("queue", queue).ok()?),
         ("t", task) => Scope::Task(Name::new("task", task).ok()?),
+        ("e", task) => Scope::EachPartition(Name::new("task", task).ok()?),
+        ("p", of) => {
+            let (task, partition) = of.split_once(':')?;
+            Scope::Partition(Name::new("task", task).ok()?, partition.into())
+        }
         _ => return None,
     };
     let mut parts = row.split(';');

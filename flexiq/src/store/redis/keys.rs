@@ -6,16 +6,17 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them.
-const OF_QUEUE: [&str; 24] = [
+const OF_QUEUE: [&str; 30] = [
     // hash: id → what never changes: moments, rank, task, settings, partition, payload
     "bodies",
     // hash: id → state, counters, moments, worker; absent before the first start, unless the job can expire
     "runs",
     // hash: id → kind and bytes of a value
     "values",
-    // zset, all of score 0: `task \0 rank-and-age id` of each ready job
+    // zset, all of score 0: `lane \0 rank-and-age id` of each ready job. A lane is a task, or a partition as
+    // `task \2 length partition`
     "lanes",
-    // zset by due time: `id rank task`
+    // zset by due time: `id rank lane`
     "scheduled",
     // zset by deadline: id of each running job; behind them `LAST_LEASE`
     "leases",
@@ -28,15 +29,17 @@ const OF_QUEUE: [&str; 24] = [
     "expired",
     // hash: state and task → number of jobs, except those that are ready
     "counts",
-    // hash: task → number of its ready jobs; a task with none is not there
+    // hash: task → number of its ready jobs, and `task \2` → of those in partitions; what has none is not there
     "waiting",
-    // hash: task, or '' for the queue → `paused|cap|rates`: a copy of what holds in the whole store
+    // hash: task, or '' for the queue → `paused|cap|rates`, with `@moment` behind `paused` while a run holds it: a copy of
+    // what holds in the whole store; so also `task \2` for each of its partitions, and lanes of partitions that are set
+    // apart, and `lane \0` → the pending jobs that are set for one
     "limits",
-    // zset, all of score 0: `task \0 number starts moment`: the log of starts that rates count
+    // zset, all of score 0: `gate \0 number starts moment`: the log of starts that rates count
     "starts",
-    // hash: `task \0 rate` → where a spread rate stands, in microseconds
+    // hash: `gate \0 rate` → where a spread rate stands, in microseconds; of a partition, `lane \0` → all of its rates
     "paces",
-    // zset by the moment at which time opens a gate that was seen shut: task
+    // zset by the moment at which time opens a gate that was seen shut: task, or lane of a partition
     "openings",
     // hash: task → 'rung' or 'shut'
     "bells",
@@ -51,8 +54,20 @@ const OF_QUEUE: [&str; 24] = [
     // set: `worker id` of each running job that was cancelled and whose worker does not know
     "called",
     // hash: is_known, waits, keeper, alarm_taken, beat_at, quiet_ms, lease_ms, reap_after, silent_at, limits_version,
-    // max_pending
+    // max_pending, reopens (the cursor at which partitions are looked at again)
     "meta",
+    // hash: lane of a partition of which something is pending or running → how much of it, its turn and its place
+    "partitions",
+    // hash: task → starts of its partitions, and how much of them their gates let start
+    "partitioned",
+    // zset, all of score 0: `task \0 rank turn age id lane` of each partition of which something may start
+    "turn_order",
+    // zset by end: gate that a run holds
+    "holds",
+    // zset, all of score 0: `lane \0 id` of each scheduled job of a partition
+    "delayed",
+    // zset by the moment at which they have left every window: starts of partitions, as in `starts`
+    "logs",
 ];
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.

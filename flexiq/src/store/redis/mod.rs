@@ -269,8 +269,8 @@ impl Store for RedisStore {
         Box::pin(read::cancel(&self.shared, id))
     }
 
-    fn cancel_partition(&self, _task: Name, _partition: String) -> Step<'_, Swept> {
-        todo!()
+    fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept> {
+        Box::pin(async move { read::cancel_partition(&self.shared, &task, &partition).await })
     }
 
     fn retry(&self, id: JobId) -> Step<'_, bool> {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use redis::Value;
 
-use super::codes::{read_job, read_state, read_stored, state_code};
+use super::codes::{read_job, read_state, read_stored, state_code, write_lane};
 use super::scripts::Script;
 use super::wire::{Parts, Unpacked, unreadable};
 use super::{Shared, keys, scripts};
 use crate::error::Result;
 use crate::job::{Job, JobId, State};
 use crate::name::Name;
-use crate::store::types::{Cancelled, Counts, Filter, JobKey, Stored, TaskCounts};
+use crate::store::types::{Cancelled, Counts, Filter, JobKey, Stored, Swept, TaskCounts};
 
 /// A list answers at most this many jobs,
 const MOST_LISTED: usize = 1_000;
@@ -19,6 +19,9 @@ const MOST_LISTED: usize = 1_000;
 const PAGE: usize = 250;
 /// Bytes of a body that hold all of it but the payload.
 const HEAD: &str = "2048";
+
+/// What ends the name of a part of a task's ready jobs, which are counted already.
+const OF_PARTITIONS: char = '\u{2}';
 
 /// By state: the key in which its jobs stand.
 const KEYS: [&str; 7] = ["scheduled", "lanes", "leases", "succeeded", "dead", "cancelled", "expired"];
@@ -121,6 +124,9 @@ pub(super) async fn counts(store: &Shared) -> Result<Counts> {
             let mut parts = Parts::of(answer, store.place());
             while !parts.is_empty() {
                 let (field, jobs) = (parts.text()?, parts.number()?.unsigned_abs());
+                if field.ends_with(OF_PARTITIONS) {
+                    continue;
+                }
                 let (state, task) = if key == "waiting" { ("1", &*field) } else { field.split_at(1) };
                 let counts = by_task.entry(task.to_owned()).or_default();
                 match state {
@@ -182,6 +188,23 @@ pub(super) async fn cancel(store: &Shared, id: JobId) -> Result<Option<Cancelled
         }
     }
     Ok(None)
+}
+
+/// At most this many pending jobs of a partition are cancelled in one call.
+const MOST_SWEPT: u64 = 1_000;
+
+pub(super) async fn cancel_partition(store: &Shared, task: &Name, partition: &str) -> Result<Swept> {
+    let mut swept = Swept::default();
+    for queue in store.queues().await? {
+        let room = (MOST_SWEPT - swept.done).to_string().into_bytes();
+        let args = vec![write_lane(task, partition), room];
+        let answer = store.run(&scripts::CANCEL_PARTITION, &queue, args).await?;
+        let mut parts = Parts::of(answer, store.place());
+        swept.done += parts.number()?.unsigned_abs();
+        swept.requested += parts.number()?.unsigned_abs();
+        swept.more |= parts.number()? > 0;
+    }
+    Ok(swept)
 }
 
 /// Retries or deletes a job, wherever it lies; false if it does not, or is not there.

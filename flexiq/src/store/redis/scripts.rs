@@ -26,6 +26,8 @@ macro_rules! of_queue {
             include_str!("lua/lib/moves.lua"),
             include_str!("lua/lib/life.lua"),
             include_str!("lua/lib/gates.lua"),
+            include_str!("lua/lib/partitions.lua"),
+            include_str!("lua/lib/holds.lua"),
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),
             $(include_str!(concat!("lua/", $file, ".lua"))),+,
@@ -47,7 +49,7 @@ macro_rules! of_fleet {
 
 of_queue! {
     ENQUEUE "enqueue";
-    TURN "lib/house" "finish" "heads" "claim" "turn";
+    TURN "lib/house" "finish" "heads" "turns" "claim" "turn";
     EXTEND "lib/house" "extend";
     ENTER "enter";
     LEAVE "leave";
@@ -55,7 +57,9 @@ of_queue! {
     KNOW "know";
     FORGET "forget";
     BEAT "beat";
+    RESUME "resume";
     CANCEL "cancel";
+    CANCEL_PARTITION "cancel_partition";
     RETRY "retry";
     DELETE "lib/house" "delete";
     READ "read";

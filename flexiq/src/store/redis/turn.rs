@@ -8,7 +8,7 @@ use super::wire::{Packed, Parts, Unpacked, unreadable};
 use super::{Shared, scripts};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::job::{JobId, Transition, Value};
+use crate::job::{Held, Hold, JobId, Transition, Value};
 use crate::store::types::{Claim, Claimed, Finish, Finished, LeaseId, Turn, TurnAnswer};
 
 pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> {
@@ -41,7 +41,9 @@ impl Order {
     fn of(finishes: &[Finish]) -> Self {
         let mut groups: Vec<(u32, i64, usize)> = Vec::new();
         for finish in finishes {
-            let Transition::Succeed { value: Value::Unit, keep } = &finish.transition else { break };
+            let (Transition::Succeed { value: Value::Unit, keep }, None) = (&finish.transition, finish.hold) else {
+                break;
+            };
             let (run, keep) = (finish.lease.run, millis(*keep));
             match groups.last_mut() {
                 Some((of_run, kept, jobs)) if (*of_run, *kept) == (run, keep) => *jobs += 1,
@@ -72,9 +74,9 @@ fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
         args.push(Packed::default().word(run).moment(keep).word(jobs as u32).0);
         args.extend(ids.by_ref().take(jobs));
     }
-    for Finish { lease, transition, .. } in others {
+    for Finish { lease, transition, hold } in others {
         let (head, body) = finish(lease, transition);
-        args.push(head);
+        args.push(with_hold(head, *hold));
         args.push(body);
     }
     if let Some(Claim { slots, tasks, lease }) = &turn.claim {
@@ -106,9 +108,21 @@ fn finish(lease: &LeaseId, transition: &Transition) -> (Vec<u8>, Vec<u8>) {
             (no_time(head, 2, dead_code(*reason)), write_error(error.as_deref()))
         }
         Transition::Release => (no_time(head, 3, 0), Vec::new()),
-        Transition::PutBack => todo!(),
+        Transition::PutBack => (no_time(head, 5, 0), Vec::new()),
         Transition::Cancel => (no_time(head, 4, 0), Vec::new()),
     }
+}
+
+/// What a run found that nothing should start for a while, behind what becomes of its job.
+fn with_hold(head: Vec<u8>, hold: Option<Hold>) -> Vec<u8> {
+    let what = match hold.map(|hold| hold.what) {
+        None => 0,
+        Some(Held::Queue) => 1,
+        Some(Held::Task) => 2,
+        Some(Held::Partition) => 3,
+    };
+    let length = hold.map(|hold| millis(hold.length)).unwrap_or_default();
+    Packed(head).byte(what).moment(length).0
 }
 
 fn read_answer(mut parts: Parts<'_>, place: &str) -> Result<TurnAnswer> {

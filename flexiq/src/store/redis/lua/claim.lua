@@ -5,6 +5,9 @@ local MOST_JOBS, MOST_BYTES = 1000, 4194304
 -- whether a bound ended the claim early.
 local answer, counters, claimed, more = {}, {}, {}, 0
 
+-- How partitions take turns, where there are any.
+local rotation
+
 -- Whether a cap counts what goes through a gate.
 local function is_capped(through)
   return through.gate and through.gate.cap
@@ -53,27 +56,39 @@ local function read_room(text, slots)
   return { slot = slot + 1, most = most, max_losses = struct.pack('>I4', max_losses) }
 end
 
--- The tasks of which something is ready, each behind its gate; first, the gate of the queue.
+-- The tasks of which something is ready, each behind its gate; first, the gate of the queue, and whether partitions wait.
 local function read_tasks(wanted)
   local all, names, tasks = redis.call('HGETALL', waiting), { '' }, {}
+  local ready, in_partitions = {}, {}
   for i = 1, #all, 2 do
-    names[#names + 1] = all[i]
+    local name, jobs = all[i], tonumber(all[i + 1])
+    if string.byte(name, -1) == 2 then
+      in_partitions[string.sub(name, 1, -2)] = jobs
+    else
+      names[#names + 1], ready[name] = name, jobs
+    end
   end
+  local has_turns = next(in_partitions) ~= nil
+  if has_turns and of_partitions().reopen() then more = 1 end
   local gates = read_fields(limits, names)
   local of_queue = passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
   for i = 2, #names do
     local name = names[i]
     local room = wanted.rooms[name] and read_room(wanted.rooms[name], wanted.slots)
     local most = room and math.min(room.most, wanted.slots[room.slot], MOST_JOBS) or 0
-    local ready = tonumber(all[2 * i - 2])
-    tasks[i - 1] = { name = name, ready = ready, room = room, through = passage(read_gate(name, gates[i]), most) }
+    local of_turns = in_partitions[name] or 0
+    tasks[i - 1] = {
+      name = name, ready = ready[name] - of_turns, in_turns = of_turns, startable_in_turns = 0, room = room,
+      through = passage(read_gate(name, gates[i]), most),
+    }
+    if of_turns > 0 then tasks[i - 1].startable_in_turns = of_partitions().read_task(name).startable end
   end
-  return of_queue, tasks
+  return of_queue, tasks, has_turns
 end
 
 -- The first so many of the one lane that is open: no order has to be found.
 local function choose_of_one(of_queue, task, jobs)
-  local low, high = '[' .. task.name .. '\0', '(' .. task.name .. '\1'
+  local low, high = range_of(task.name)
   local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', text_of(math.min(jobs, MOST_JOBS)))
   local tasks = {}
   for i = 1, #places do
@@ -109,8 +124,8 @@ local function count_others(wanted, open)
 end
 
 -- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
-local function choose(wanted, of_queue, tasks)
-  local open, startable = {}, 0
+local function choose(wanted, of_queue, tasks, has_turns)
+  local open, sources, startable = {}, 0, 0
   local slots = wanted.slots
   local function free(task)
     return math.min(task.room.most, slots[task.room.slot], task.through.room, of_queue.room)
@@ -122,19 +137,32 @@ local function choose(wanted, of_queue, tasks)
   for _, task in ipairs(tasks) do
     if task.room and is_open(task) then
       open[#open + 1] = task
-      startable = startable + math.min(task.ready, task.through.room)
+      sources = sources + (task.ready > 0 and 1 or 0) + (task.in_turns > 0 and 1 or 0)
     end
   end
   if #open == 0 then return {}, {}, false end
+  local others = count_others(wanted, open)
+  for _, task in ipairs(open) do
+    -- What time has opened of a partition since it was looked at is not known: it may not be kept from the only one.
+    local of_turns = others > 0 and task.startable_in_turns or task.in_turns
+    startable = startable + math.min(task.ready + of_turns, task.through.room)
+  end
   -- While others wait, a burst is shared with them: what is left wakes the next.
-  local most = math.ceil(math.min(startable, of_queue.room) / (count_others(wanted, open) + 1))
-  if #open == 1 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
-  local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / #open)
+  local most = math.ceil(math.min(startable, of_queue.room) / (others + 1))
+  if sources == 1 and open[1].ready > 0 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
+  local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / sources)
   local heads, heap, places, chosen = make_heads(), {}, {}, {}
+  rotation = has_turns and make_rotation(heads, passage, pass)
+  local all_turns, is_bounded = {}, false
   for _, task in ipairs(open) do
     local chunk = math.max(math.min(share + 1, free(task), most), 1)
-    local lane = { task = task, ready = task.ready, read = 0, chunk = chunk, places = {}, at = 0 }
-    if heads.advance(lane) then heads.push(heap, lane) end
+    local lane = { task = task, ready = task.ready, read = 0, chunk = chunk, places = {}, at = 0, advance = heads.advance }
+    if lane:advance() then heads.push(heap, lane) end
+    if task.in_turns > 0 then
+      local of_task = rotation.open(task)
+      if of_task:advance() then heads.push(heap, of_task) end
+      all_turns[#all_turns + 1] = of_task
+    end
   end
   while #heap > 0 and most > 0 do
     local lane = heap[1]
@@ -142,19 +170,25 @@ local function choose(wanted, of_queue, tasks)
     if not is_open(task) then
       heads.drop_first(heap)
     else
-      if #chosen == MOST_JOBS then return places, chosen, true end
+      if #chosen == MOST_JOBS then
+        is_bounded = true
+        break
+      end
       places[#chosen + 1] = lane.places[lane.at]
-      chosen[#chosen + 1] = task
+      chosen[#chosen + 1] = lane.take and lane:take() or task
       most = most - 1
       pass(task.through, 1)
       pass(of_queue, 1)
       local room = task.room
       room.most, slots[room.slot] = room.most - 1, slots[room.slot] - 1
       -- Nothing more is wanted of the others.
-      if most > 0 and is_open(task) and heads.advance(lane) then heads.sift_down(heap) else heads.drop_first(heap) end
+      if most > 0 and is_open(task) and lane:advance() then heads.sift_down(heap) else heads.drop_first(heap) end
     end
   end
-  return places, chosen, false
+  for _, of_task in ipairs(all_turns) do
+    is_bounded = is_bounded or rotation.is_bounded(of_task)
+  end
+  return places, chosen, is_bounded
 end
 
 -- Reads the bodies of what was chosen, and gives back what goes over the bytes that an answer may have.
@@ -179,6 +213,7 @@ local function read_bodies(of_queue, places, tasks)
   for i = #places, #texts + 1, -1 do
     pass(tasks[i].through, -1)
     pass(of_queue, -1)
+    if tasks[i].own then rotation.give_back(tasks[i]) end
     places[i], tasks[i], claimed[i] = nil, nil, nil
   end
   return texts, is_cut
@@ -229,12 +264,12 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
   local same, before = 0, nil
   for i = 1, #claimed do
     local id, task, body, run, now_counters = claimed[i], tasks[i], texts[i]
-    local capped = (is_capped(of_queue) or is_capped(task.through)) and 1 or 0
+    local capped = (is_capped(of_queue) or is_capped(task.through) or task.own and is_capped(task.own)) and 1 or 0
     taken[task] = (taken[task] or 0) + 1
     if had[i] then
       run, now_counters = lease_again(worker, task, id, had[i], capped)
     else
-      local beginning = string.sub(body, 1, task.begins or begins(task.name))
+      local beginning = string.sub(body, 1, begins(task.name))
       local first = firsts[beginning]
       if not first then
         first = first_lease(worker, task, beginning, capped)
@@ -255,25 +290,52 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
   removed[lanes], added[leases] = places, held
   for task, jobs in pairs(taken) do
     task.ready = task.ready - jobs
+    if task.own then task.task.in_turns = task.task.in_turns - jobs end
     count(READY, task.name, -jobs)
     count(RUNNING, task.name, jobs)
   end
-  write_moves()
+  write_jobs()
+  return taken
+end
+
+-- Charges the gates of partitions that were served, and sets right all that were looked at.
+local function leave_turns(taken)
+  for partition in pairs(taken) do
+    local own = partition.own
+    if own then
+      of_partitions().take_turn(partition.name, partition.turn)
+      if own.taken > 0 then charge(own.gate, own.taken) end
+    end
+  end
+  of_partitions().settle()
 end
 
 -- Sets the bells to the truth: what is startable of what this worker asked for is rung, and what it took and cannot use,
 -- and what has opened; what is not startable is silent.
-local function tell_truth(worker, wanted, of_queue, tasks)
+local function tell_truth(worker, wanted, of_queue, tasks, has_turns)
   local was = redis.call('HGETALL', bells)
   local before, sights = {}, {}
   for i = 1, #was, 2 do
     before[was[i]] = was[i + 1]
   end
-  redis.call('DEL', openings)
+  if has_turns then
+    -- Those of partitions stay.
+    local names = {}
+    for _, task in ipairs(tasks) do
+      names[#names + 1] = task.name
+    end
+    for name in pairs(before) do
+      names[#names + 1] = name
+    end
+    call_in_pieces('ZREM', openings, names)
+  else
+    redis.call('DEL', openings)
+  end
   for _, task in ipairs(tasks) do
-    if task.ready > 0 then
+    if task.ready + task.in_turns > 0 then
       local shut = of_queue.room == 0 and of_queue or task.through.room == 0 and task.through or nil
-      sights[task.name] = shut and 'shut' or 'startable'
+      local is_open = not shut and (task.ready > 0 or of_partitions().has_open(task.name))
+      sights[task.name] = is_open and 'startable' or 'shut'
       if shut and shut.opens then redis.call('ZADD', openings, shut.opens, task.name) end
     end
   end
@@ -309,18 +371,21 @@ local function claim(worker, claim_at)
     ring_for_moves()
     return
   end
-  local of_queue, tasks = read_tasks(wanted)
-  local places, chosen, is_bounded = choose(wanted, of_queue, tasks)
+  local of_queue, tasks, has_turns = read_tasks(wanted)
+  local places, chosen, is_bounded = choose(wanted, of_queue, tasks, has_turns)
   local texts, is_cut = read_bodies(of_queue, places, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
   if #claimed > 0 then
-    lease(worker, wanted, of_queue, places, chosen, texts)
+    local taken = lease(worker, wanted, of_queue, places, chosen, texts)
     charge_passage(of_queue)
     for _, task in ipairs(tasks) do
       charge_passage(task.through)
     end
+    if has_turns then leave_turns(taken) end
+  elseif has_turns then
+    leave_turns({})
   end
-  tell_truth(worker, wanted, of_queue, tasks)
+  tell_truth(worker, wanted, of_queue, tasks, has_turns)
   -- What became ready of tasks that this worker did not ask for is rung for, too.
   for name in pairs(ready_tasks) do
     if not wanted.rooms[name] and redis.call('HGET', bells, name) ~= 'rung' then set_right(name) end

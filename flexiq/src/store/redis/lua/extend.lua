@@ -45,11 +45,11 @@ for state = SUCCEEDED, EXPIRED do
 end
 write_counts()
 redis.call('HDEL', meta, 'alarm_taken')
-local opened = redis.call('ZRANGEBYSCORE', openings, '-inf', now)
-call_in_pieces('ZREM', openings, opened)
-local all = redis.call('HGETALL', waiting)
-for i = 1, #all, 2 do
-  if redis.call('HGET', bells, all[i]) ~= 'rung' then set_right(all[i]) end
+of_partitions().forget_logs()
+forget_holds()
+of_partitions().reopen()
+for _, task in ipairs(waiting_tasks()) do
+  if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end
 end
 tell_ends()
 tell_keeper()

@@ -1,6 +1,6 @@
 -- finish: frees the leases of runs that have ended, and moves their jobs by what became of them. Only the worker that
 -- holds the newest run may do so. The first part of a turn.
-local new_values = {}
+local new_values, new_holds = {}, {}
 -- The finishes so far: their answers, 'd'one or 'l'ost, and the jobs that are done, for one may be named twice.
 local finished, answers, is_done = 0, {}, {}
 
@@ -8,7 +8,11 @@ local finished, answers, is_done = 0, {}, {}
 local function finish_one(id, text, head, body)
   local jobs = of_life()
   local job = jobs.read_run(text)
-  local _, _, kind, reason, is_moment, due, keep = struct.unpack('>c16I4BBBI6I6', head)
+  local _, _, kind, reason, is_moment, due, keep, held, length = struct.unpack('>c16I4BBBI6I6BI6', head)
+  if held > 0 then
+    local name = held == 1 and '' or held == 2 and job.task or job.lane
+    new_holds[name] = math.max(new_holds[name] or 0, math.min(now + length, FAR))
+  end
   if (kind == 1 or kind == 2) and body ~= '' then job.error = body end
   if kind == 0 then
     if body ~= '' then
@@ -33,6 +37,7 @@ local function finish_one(id, text, head, body)
     if reason == 2 then job.deferrals = job.deferrals + 1 else job.failures = job.failures + 1 end
     jobs.end_job(id, job, DEAD, reason, KEEP_DEAD)
   else
+    if kind == 5 then job.deferrals = job.deferrals + 1 end
     jobs.make_pending(id, job, READY)
   end
 end
@@ -60,7 +65,7 @@ end
 local function plan_of(text, lease, times)
   if not is_held(text, lease) then return false end
   local succeeded = '\3\0' .. string.sub(text, 3, 24) .. times .. string.sub(text, 37)
-  return { task = task_of(text), text = succeeded, is_called = string.byte(text, 3) == 1, jobs = 0 }
+  return { lane = lane_of(text), text = succeeded, is_called = string.byte(text, 3) == 1, jobs = 0 }
 end
 
 -- Carries out so many successes without a value from there on, all with the same number of their run and kept equally
@@ -96,8 +101,8 @@ local function succeed_all(worker, at, jobs, run, keep)
   for _, plan in pairs(plans) do
     if plan then
       has_freed = true
-      count(RUNNING, plan.task, -plan.jobs)
-      count(SUCCEEDED, plan.task, plan.jobs)
+      count(RUNNING, plan.lane, -plan.jobs)
+      count(SUCCEEDED, plan.lane, plan.jobs)
     end
   end
 end
@@ -122,5 +127,11 @@ local function finish(worker, at)
     if has_grown then prune(state, finished * 2) end
   end
   write_counts()
+  if next(new_holds) then
+    for name, held_until in pairs(new_holds) do
+      hold(name, held_until)
+    end
+    if has_partitions then of_partitions().settle() end
+  end
   return at + 2 * others
 end

@@ -5,7 +5,7 @@ local function make_heads()
     lane.at = lane.at + 1
     if lane.at > #lane.places then
       if lane.read >= lane.ready then return false end
-      local low, high = '[' .. lane.task.name .. '\0', '(' .. lane.task.name .. '\1'
+      local low, high = range_of(lane.task.name)
       lane.places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(lane.read), text_of(lane.chunk))
       lane.read = lane.read + #lane.places
       lane.chunk = lane.chunk * 4

@@ -57,11 +57,14 @@ end
 
 -- What can be seen of a task: 'empty', 'startable', or 'shut' and when time opens it.
 local function look(task)
-  if not redis.call('HGET', waiting, task) then return 'empty' end
+  local ready, in_partitions = unpack(redis.call('HMGET', waiting, task, task .. '\2'))
+  if not ready then return 'empty' end
   for _, name in ipairs({ '', task }) do
     local most, opens = admit(gate_of(name), 1)
     if most == 0 then return 'shut', opens end
   end
+  -- Of partitions that time opens, the moment is known already.
+  if ready == in_partitions and not of_partitions().has_open(task) then return 'shut' end
   return 'startable'
 end
 
@@ -74,6 +77,15 @@ local function set_right(task)
     redis.call('HSET', bells, task, 'shut')
     if opens then redis.call('ZADD', openings, opens, task) end
   end
+end
+
+-- The tasks of which something is ready.
+local function waiting_tasks()
+  local all, names = redis.call('HGETALL', waiting), {}
+  for i = 1, #all, 2 do
+    if string.byte(all[i], -1) ~= 2 then names[#names + 1] = all[i] end
+  end
+  return names
 end
 
 -- Sets right the bells of tasks of which something became ready, and of those behind a gate that may have opened.

@@ -1,4 +1,5 @@
--- Gates: pause, cap and rates of a task, or of the queue (whose name here is ''). The arithmetic is policy's.
+-- Gates: pause, hold, cap and rates of a task, of a partition, or of the queue (whose name here is ''). The arithmetic is
+-- policy's.
 -- What reckons with rates is made where there is one.
 local rates_made
 
@@ -11,12 +12,12 @@ local function make_rates()
     return rates
   end
 
-  -- The log of starts: a member for all that started together, `task \0 number starts moment`.
+  -- The log of starts: a member for all that started together, `gate \0 number starts moment`.
   local function newest_start(gate)
     local head = redis.call('ZREVRANGEBYLEX', starts, '(' .. gate.name .. '\1', '[' .. gate.name .. '\0', 'LIMIT', 0, 1)[1]
     if not head then return nil end
     local number, count, at = struct.unpack('>I6I4I6', head, #gate.name + 2)
-    return { number = number, starts = count, at = at }
+    return { member = head, number = number, starts = count, at = at }
   end
 
   -- The moment of the nth newest start; nil if there are fewer.
@@ -41,8 +42,22 @@ local function make_rates()
     return math.max(pace, at * 1000 - 999)
   end
 
+  -- A partition may go: where its rates stand is kept together, so that all of it can.
+  local function read_pace(gate, rate)
+    if not gate.is_partition then return redis.call('HGET', paces, gate.name .. '\0' .. rate.text) end
+    local all = redis.call('HGET', paces, gate.name .. '\0')
+    return all and string.match(all, ';' .. rate.text .. '=(%d+)')
+  end
+
+  local function write_pace(gate, rate, pace)
+    if not gate.is_partition then return redis.call('HSET', paces, gate.name .. '\0' .. rate.text, text_of(pace)) end
+    local all = redis.call('HGET', paces, gate.name .. '\0') or ''
+    all = string.gsub(all, ';' .. rate.text .. '=%d+', '') .. ';' .. rate.text .. '=' .. text_of(pace)
+    redis.call('HSET', paces, gate.name .. '\0', all)
+  end
+
   local function pace_of(gate, rate, newest)
-    local kept = tonumber(redis.call('HGET', paces, gate.name .. '\0' .. rate.text) or 0)
+    local kept = tonumber(read_pace(gate, rate) or 0)
     -- A rate that was not in force at the last start is spaced from it all the same.
     if newest then kept = math.max(kept, first_paced(newest.at, 0) + interval(rate)) end
     return kept
@@ -95,7 +110,7 @@ local function make_rates()
       longest = math.max(longest, rate.period)
       if rate.spread then
         local pace = first_paced(at, pace_of(gate, rate, newest)) + interval(rate) * number_of_starts
-        redis.call('HSET', paces, gate.name .. '\0' .. rate.text, string.format('%.0f', pace))
+        write_pace(gate, rate, pace)
       end
     end
     local gone = {}
@@ -107,7 +122,9 @@ local function make_rates()
     end
     call_in_pieces('ZREM', starts, gone)
     local next_number = newest and newest.number + newest.starts or 1
-    redis.call('ZADD', starts, 0, gate.name .. '\0' .. struct.pack('>I6I4I6', next_number, number_of_starts, at))
+    local member = gate.name .. '\0' .. struct.pack('>I6I4I6', next_number, number_of_starts, at)
+    redis.call('ZADD', starts, 0, member)
+    if gate.is_partition then of_partitions().log(member, at + longest, newest and newest.member, gone) end
   end
 
   return { read = read, admit = admit, charge = charge, newest_start = newest_start, admit_rate = admit_rate }
@@ -121,11 +138,15 @@ end
 -- A gate of `paused|cap|rates`; nil if it holds nothing back.
 local function read_gate(name, text)
   if not text then return nil end
-  local paused, cap, rates = string.match(text, '^(%d)|(%d*)|(.*)$')
-  return { name = name, is_paused = paused == '1', cap = tonumber(cap), rates = rates == '' and {} or of_rates().read(rates) }
+  local paused, held, cap, rates = string.match(text, '^(%d)@?(%d*)|(%d*)|(.*)$')
+  return {
+    name = name, is_paused = paused == '1', held_until = tonumber(held), cap = tonumber(cap),
+    rates = rates == '' and {} or of_rates().read(rates),
+  }
 end
 
 local function running_of(gate)
+  if gate.running then return gate.running end
   if gate.name == '' then return leased() end
   return tonumber(redis.call('HGET', counts, RUNNING .. gate.name) or 0)
 end
@@ -134,6 +155,7 @@ end
 local function admit(gate, wanted)
   if not gate then return wanted end
   if gate.is_paused then return 0 end
+  if gate.held_until and gate.held_until > now then return 0, gate.held_until end
   local admitted = wanted
   if gate.cap then admitted = math.min(admitted, math.max(gate.cap - running_of(gate), 0)) end
   if admitted == 0 then return 0 end

@@ -20,11 +20,13 @@ local function promote(due)
       jobs.make_pending(id, jobs.read_run(texts[i]), READY)
     else
       local member = due[2 * i - 1]
-      local rank, task = string.byte(member, 17), string.sub(member, 18)
+      local rank, lane = string.byte(member, 17), string.sub(member, 18)
+      local task, is_partition = task_of(lane)
       remove(scheduled, member)
-      add(lanes, 0, place(task, rank, tonumber(due[2 * i]), id))
-      count(SCHEDULED, task, -1)
-      count(READY, task, 1)
+      if is_partition then remove(delayed, lane .. '\0' .. id) end
+      add(lanes, 0, place(lane, rank, tonumber(due[2 * i]), id))
+      count(SCHEDULED, lane, -1)
+      count(READY, lane, 1)
       ready_tasks[task] = true
     end
   end
@@ -84,7 +86,7 @@ local function delete_ended(state, ids)
   call_in_pieces('HDEL', values, ids)
   call_in_pieces('HDEL', runs, ids)
   for i = 1, #ids do
-    count(state, task_of(texts[i]), -1)
+    count(state, lane_of(texts[i]), -1)
   end
 end
 

@@ -6,32 +6,45 @@ local function make_life()
   local RUN = '>BBBBI4c16I6I6I6I4I4I4I4I6'
   local made = {}
 
+  -- Reads lane, rank and due time; answers where what follows begins.
+  local function read_beginning(job, text, at)
+    if string.byte(text, at) < 128 then
+      job.task, job.rank, job.due, at = struct.unpack('>Bc0BI6', text, at)
+      job.lane = job.task
+      return at
+    end
+    job.lane = lane_at(text, at)
+    job.task = task_of(job.lane)
+    job.rank, job.due, at = struct.unpack('>BI6', text, at + 1 + #job.lane)
+    return at
+  end
+
   local function read_run(text)
     local job, at = {}, 0
     job.state, job.reason, job.cancel, job.lapse, job.run, job.worker, job.ended, job.kept, job.started, job.max_losses,
       job.failures, job.deferrals, job.losses, job.expires, at = struct.unpack(RUN, text)
-    job.task, job.rank, job.due, at = struct.unpack('>Bc0BI6', text, at)
-    job.error = string.sub(text, at)
+    job.error = string.sub(text, read_beginning(job, text, at))
     return job
   end
 
   local function write_run(job)
     return struct.pack(RUN, job.state, job.reason, job.cancel, job.lapse, job.run, job.worker, job.ended, job.kept,
       job.started, job.max_losses, job.failures, job.deferrals, job.losses, job.expires)
-      .. struct.pack('>Bc0BI6', #job.task, job.task, job.rank, job.due) .. job.error
+      .. beginning_of(job.lane, job.task, job.rank) .. struct.pack('>I6', job.due) .. job.error
   end
 
-  local function new_run(state, rank, task, due, expires)
+  local function new_run(state, expires)
     return {
       state = state, reason = 0, cancel = 0, lapse = 0, run = 0, failures = 0, deferrals = 0, losses = 0, max_losses = 0,
-      due = due, expires = expires, started = 0, ended = 0, kept = 0, worker = NOBODY, rank = rank, task = task, error = '',
+      expires = expires, started = 0, ended = 0, kept = 0, worker = NOBODY, error = '',
     }
   end
 
   -- The run of a job that has none yet, by its body.
   local function fresh_run(body)
-    local task, rank, due = struct.unpack('>Bc0BI6', body)
-    return new_run(READY, rank, task, due, 0)
+    local job = new_run(READY, 0)
+    read_beginning(job, body, 1)
+    return job
   end
 
   -- A job by its id, wherever it is in its life; nil if it is not there.
@@ -41,7 +54,7 @@ local function make_life()
     local body = redis.call('HGET', bodies, id)
     if not body then return nil end
     local job = fresh_run(body)
-    if redis.call('ZSCORE', scheduled, scheduled_member(id, job.rank, job.task)) then job.state = SCHEDULED end
+    if redis.call('ZSCORE', scheduled, scheduled_member(id, job.rank, job.lane)) then job.state = SCHEDULED end
     return job
   end
 
@@ -53,9 +66,10 @@ local function make_life()
   -- Takes a job out of the state that it is in.
   local function leave_state(id, job)
     if job.state == SCHEDULED then
-      remove(scheduled, scheduled_member(id, job.rank, job.task))
+      remove(scheduled, scheduled_member(id, job.rank, job.lane))
+      if job.lane ~= job.task then remove(delayed, job.lane .. '\0' .. id) end
     elseif job.state == READY then
-      remove(lanes, place(job.task, job.rank, job.due, id))
+      remove(lanes, place(job.lane, job.rank, job.due, id))
     elseif job.state == RUNNING then
       remove(leases, id)
       has_freed = true
@@ -63,7 +77,7 @@ local function make_life()
     else
       remove(ended_keys[job.state], id)
     end
-    count(job.state, job.task, -1)
+    count(job.state, job.lane, -1)
   end
 
   -- A job is ready, or will be when it is due. What is known to expire does so unless it starts.
@@ -73,13 +87,14 @@ local function make_life()
     job.state = state
     if state == READY then
       job.reason = 0
-      add(lanes, 0, place(job.task, job.rank, job.due, id))
+      add(lanes, 0, place(job.lane, job.rank, job.due, id))
       ready_tasks[job.task] = true
     else
-      add(scheduled, job.due, scheduled_member(id, job.rank, job.task))
+      add(scheduled, job.due, scheduled_member(id, job.rank, job.lane))
+      if job.lane ~= job.task then add(delayed, 0, job.lane .. '\0' .. id) end
     end
     if job.expires > 0 and not was_waiting then add(expiries, job.expires, id) end
-    count(state, job.task, 1)
+    count(state, job.lane, 1)
     change(id, job)
   end
 
@@ -89,7 +104,7 @@ local function make_life()
     leave_state(id, job)
     job.state, job.reason, job.ended, job.kept = state, reason, now, math.min(now + keep, FAR)
     add(ended_keys[state], job.kept, id)
-    count(state, job.task, 1)
+    count(state, job.lane, 1)
     change(id, job)
     ended[#ended + 1] = id
   end

@@ -2,6 +2,8 @@
 -- that begins by adding.
 local removed, added, changed = {}, {}, {}
 local moved, ready_tasks, has_freed, ended = {}, {}, false, {}
+-- What is done where there are partitions, in partitions.lua.
+local of_partitions
 
 local function list_of(lists, key)
   local list = lists[key]
@@ -23,10 +25,10 @@ local function add(key, score, member)
   list[#list + 1] = member
 end
 
--- Counts that so many jobs of a task have come into a state, or left it.
-local function count(state, task, jobs)
-  local by_task = list_of(moved, state)
-  by_task[task] = (by_task[task] or 0) + jobs
+-- Counts that so many jobs of a lane have come into a state, or left it.
+local function count(state, lane, jobs)
+  local by_lane = list_of(moved, state)
+  by_lane[lane] = (by_lane[lane] or 0) + jobs
 end
 
 -- Adds to the counts of a hash; those of nothing are deleted.
@@ -47,6 +49,7 @@ local function write_counts_of(key, fields, jobs)
 end
 
 local function write_counts()
+  if has_partitions then of_partitions().count_moves() end
   local of_waiting, of_others = { fields = {}, jobs = {} }, { fields = {}, jobs = {} }
   for state, by_task in pairs(moved) do
     for task, jobs in pairs(by_task) do
@@ -62,8 +65,8 @@ local function write_counts()
   moved = {}
 end
 
--- Writes what was gathered.
-local function write_moves()
+-- Writes what was gathered, and leaves partitions as they stand.
+local function write_jobs()
   for key, members in pairs(removed) do
     call_in_pieces(key == called and 'SREM' or 'ZREM', key, members)
   end
@@ -73,4 +76,10 @@ local function write_moves()
   end
   write_counts()
   removed, added, changed = {}, {}, {}
+end
+
+-- Writes what was gathered.
+local function write_moves()
+  write_jobs()
+  if has_partitions then of_partitions().settle() end
 end
