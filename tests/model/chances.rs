@@ -184,7 +184,7 @@ fn beat() -> impl Strategy<Value = Step> {
 fn workers(with_limits: bool) -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..WORKERS, limits::declaration(with_limits))
-            .prop_map(|(worker, declaration)| Step::Register { worker, declaration }),
+            .prop_map(|(worker, declaration)| Step::Register { worker, declaration: Box::new(declaration) }),
         1 => (0..WORKERS).prop_map(|worker| Step::Retire { worker }),
         2 => (0..WORKERS).prop_map(|worker| Step::Crash { worker }),
         1 => Just(Step::Reopen),

@@ -69,7 +69,7 @@ pub(crate) enum Step {
     },
     Register {
         worker: usize,
-        declaration: Declaration,
+        declaration: Box<Declaration>,
     },
     Retire {
         worker: usize,

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Change, Rate, Scope};
+use flexiq::internals::{Change, Held, Hold, Rate, Scope};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use proptest::strategy::Union;
 
-use crate::steps::{History, How, QUEUES, Step, TASKS, Trade, millis, name, secs};
+use crate::steps::{History, How, PARTITIONS, QUEUES, Step, TASKS, Trade, millis, name, secs};
 
 /// Steps of a history at most.
 const MOST_STEPS: usize = 30;
@@ -50,8 +50,20 @@ fn trade() -> impl Strategy<Value = Trade> {
         [false, true, false],
         [false, false, true],
     ]);
-    (links, 1..=4_u32, select(vec![1, 9, 9]), option::weighted(0.15, 1..=2_u32))
-        .prop_map(|(links, slots, of_one_task, cap)| Trade { links, slots, of_one_task, cap })
+    (
+        links,
+        1..=4_u32,
+        select(vec![1, 9, 9]),
+        option::weighted(0.15, 1..=2_u32),
+        option::weighted(0.3, 1..=2_u32),
+    )
+        .prop_map(|(links, slots, of_one_task, cap, cap_of_each)| Trade {
+            links,
+            slots,
+            of_one_task,
+            cap,
+            cap_of_each,
+        })
 }
 
 fn step(theme: Theme) -> impl Strategy<Value = Step> {
@@ -75,8 +87,19 @@ fn enqueue(delayed: u32) -> impl Strategy<Value = Step> {
     let later = select(vec![secs(1), secs(1), secs(2), secs(5)]);
     let after = prop_oneof![10 - delayed => Just(Duration::ZERO), delayed => later];
     let expires = option::weighted(0.15, select(vec![secs(1), secs(2), secs(5)]));
-    (select(vec![0, 0, 1, 1, 2]), prop_oneof![3 => Just(1_usize), 2 => 2..=4_usize], after, expires)
-        .prop_map(|(task, jobs, after, expires)| Step::Enqueue { task, jobs, after, expires })
+    let of = (select(vec![0, 0, 1, 1, 2]), partition());
+    (of, prop_oneof![3 => Just(1_usize), 2 => 2..=4_usize], after, expires).prop_map(
+        |((task, partition), jobs, after, expires)| Step::Enqueue { task, partition, jobs, after, expires },
+    )
+}
+
+fn partition() -> impl Strategy<Value = &'static str> {
+    prop_oneof![1 => Just(PARTITIONS[0]), 1 => select(PARTITIONS[1..].to_vec())]
+}
+
+fn hold() -> impl Strategy<Value = Hold> {
+    (select(vec![Held::Queue, Held::Task, Held::Partition]), select(vec![secs(0), secs(1), secs(2), secs(5)]))
+        .prop_map(|(what, length)| Hold { what, length })
 }
 
 fn end() -> impl Strategy<Value = Step> {
@@ -85,6 +108,7 @@ fn end() -> impl Strategy<Value = Step> {
         2 => select(vec![secs(0), secs(1), secs(2)]).prop_map(How::RetriesAfter),
         1 => Just(How::IsReleased),
         1 => Just(How::Dies),
+        1 => hold().prop_map(How::Holds),
     ];
     prop_oneof![
         1 => (any::<Index>(), any::<Index>(), how, any::<bool>())
@@ -110,7 +134,9 @@ fn limit() -> impl Strategy<Value = Step> {
 fn scope() -> impl Strategy<Value = Scope> {
     let task = select(vec![0, 0, 1, 1, 2]).prop_map(|task| Scope::Task(name(TASKS[task].0)));
     let queue = select(vec![0, 0, 1]).prop_map(|queue| Scope::Queue(name(QUEUES[queue])));
-    prop_oneof![task, queue]
+    let partition = (select(vec![0, 0, 1, 1, 2]), select(PARTITIONS[1..].to_vec()))
+        .prop_map(|(task, partition)| Scope::Partition(name(TASKS[task].0), partition.into()));
+    prop_oneof![task, queue, partition]
 }
 
 fn change() -> impl Strategy<Value = Change> {

@@ -1,10 +1,11 @@
 //! Plays a history, lets everything settle, and then asks each sleeper whether it could have started something.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use flexiq::internals::{
-    Beat, Change, Claim, Claimed, Declared, Due, Enqueue, Filter, Finish, Hello, Lapse, Limits, NewJob,
-    Outset, Payload, Rate, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
+    Beat, Change, Claim, Claimed, Declared, Due, Enqueue, Filter, Finish, Held, Hello, Hold, Lapse, Limits,
+    NewJob, Outset, Payload, Rate, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
 };
 use flexiq::{JobId, State};
 use proptest::sample::Index;
@@ -52,6 +53,9 @@ struct Play {
     workers: Vec<Worker>,
     born: u8,
     jobs: Vec<JobId>,
+    partitions: BTreeMap<JobId, &'static str>,
+    /// By queue and scope: until when a run has said that nothing should start. It may have lost its lease before.
+    holds: BTreeMap<(usize, Scope), Timestamp>,
     /// Of each task, the newest start.
     started: [Option<Timestamp>; 3],
     /// Counts verbs, so that they come from each handle in turn.
@@ -67,6 +71,8 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
         workers: Vec::new(),
         born: 0,
         jobs: Vec::new(),
+        partitions: BTreeMap::new(),
+        holds: BTreeMap::new(),
         started: [None; 3],
         verbs: 0,
         unsettled: 0,
@@ -92,8 +98,14 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
 impl Play {
     async fn take(&mut self, step: &Step) -> Played {
         match step {
-            Step::Enqueue { task, jobs, after, expires } => {
-                let jobs = (0..*jobs).map(|_| self.job(*task, Due::In(*after), *expires)).collect();
+            Step::Enqueue { task, partition, jobs, after, expires } => {
+                let mut stored = Vec::new();
+                for _ in 0..*jobs {
+                    let job = self.job(*task, Due::In(*after), *expires);
+                    self.partitions.insert(job.id, partition);
+                    stored.push(NewJob { partition: (*partition).into(), ..job });
+                }
+                let jobs = stored;
                 let batch = Enqueue { queue: name(QUEUES[TASKS[*task].1]), jobs, max_pending: None };
                 let store = self.handle();
                 store.enqueue(batch).await.expect("the batch is stored");
@@ -127,10 +139,14 @@ impl Play {
                 }
             }
             Step::Limit { scope, change } => {
+                if *change == Change::Paused(false) {
+                    self.holds.retain(|(_, held), _| held != scope);
+                }
                 let store = self.handle();
                 store.limit(scope.clone(), change.clone()).await.expect("the limit is set");
             }
             Step::Clear { scope } => {
+                self.holds.retain(|(_, held), _| held != scope);
                 for change in [Change::MaxConcurrent(None), Change::Rates(None), Change::Paused(false)] {
                     let store = self.handle();
                     store.limit(scope.clone(), change).await.expect("the limit is taken back");
@@ -243,7 +259,7 @@ impl Play {
             queue: name(QUEUES[*home]),
             json: "{}".into(),
             limits: Limits { max_concurrent: trade.cap, ..Limits::default() },
-            per_partition: Limits::default(),
+            per_partition: Limits { max_concurrent: trade.cap_of_each, ..Limits::default() },
         };
         let linked = TASKS.iter().zip(trade.links).filter(|(_, is_linked)| *is_linked);
         let hello = Hello {
@@ -279,8 +295,28 @@ impl Play {
         let worker = busy[worker.index(busy.len())];
         let run = run.index(self.workers[worker].runs.len());
         let run = self.workers[worker].runs.remove(run);
-        let finishes = vec![Finish::new(run.lease, transition(how))];
+        let hold = match how {
+            How::Holds(hold) => Some(hold),
+            _ => None,
+        };
+        if let Some(hold) = hold {
+            self.hold(&run, hold);
+        }
+        let finishes = vec![Finish { hold, ..Finish::new(run.lease, transition(how)) }];
         self.tell_ends(worker, TASKS[run.task].1, finishes, claims).await;
+    }
+
+    /// Remembers what a run holds.
+    fn hold(&mut self, run: &Run, hold: Hold) {
+        let (task, queue) = TASKS[run.task];
+        let scope = match (hold.what, self.partitions[&run.lease.job]) {
+            (Held::Queue, _) => Scope::Queue(name(QUEUES[queue])),
+            (Held::Task, _) | (Held::Partition, "") => Scope::Task(name(task)),
+            (Held::Partition, partition) => Scope::Partition(name(task), partition.into()),
+        };
+        let until = self.stand.clock.now() + hold.length;
+        let held = self.holds.entry((queue, scope)).or_insert(until);
+        *held = until.max(*held);
     }
 
     async fn end_all(&mut self, worker: usize, claims: bool) {
@@ -387,11 +423,20 @@ impl Play {
         let counts = store.counts().await.expect("the store answers");
         let limits = store.limits().await.expect("the store answers");
         let now = self.stand.clock.now();
-        for state in [State::Ready, State::Scheduled(ScheduledReason::Delay)] {
+        let mut partitions: BTreeMap<(usize, String), (bool, u64)> = BTreeMap::new();
+        for state in [State::Ready, State::Running, State::Scheduled(ScheduledReason::Delay)] {
             let filter = Filter { state: Some(state), limit: 1_000, ..Filter::default() };
             for job in store.list(filter).await.expect("the store answers") {
+                let task =
+                    TASKS.iter().position(|(task, _)| *task == job.task).expect("a task of this world");
+                let (is_ready, running) =
+                    partitions.entry((task, job.partition.clone().unwrap_or_default())).or_default();
+                *is_ready |= state == State::Ready;
+                *running += u64::from(state == State::Running);
                 let is_due = matches!(job.state, State::Scheduled(_)) && Timestamp::from(job.due_at) <= now;
-                let has_expired = job.expires_at.is_some_and(|moment| Timestamp::from(moment) <= now);
+                let is_pending = state != State::Running;
+                let has_expired =
+                    is_pending && job.expires_at.is_some_and(|moment| Timestamp::from(moment) <= now);
                 let keeps_time = |worker: &Worker| worker.waits_in(&job.queue);
                 if (is_due || has_expired) && self.workers.iter().any(keeps_time) {
                     return Err(TestCaseError::fail(format!(
@@ -401,8 +446,16 @@ impl Play {
                 }
             }
         }
-        let is_open = |scope: Scope, running: u64, started: Option<Timestamp>| {
-            limits.iter().filter(|standing| standing.scope == scope).all(|standing| {
+        let is_open = |queue: usize, scope: Scope, running: u64, started: Option<Timestamp>| {
+            if self.holds.get(&(queue, scope.clone())).is_some_and(|until| *until > now) {
+                return false;
+            }
+            let of = |scope: &Scope| limits.iter().find(|standing| standing.scope == *scope);
+            let each = match &scope {
+                Scope::Partition(task, _) => of(&Scope::EachPartition(task.clone())),
+                _ => None,
+            };
+            of(&scope).or(each).is_none_or(|standing| {
                 let limits = standing.limits();
                 let is_full = limits.max_concurrent.is_some_and(|cap| running >= u64::from(cap));
                 let has_left = |rate: &Rate| started.is_none_or(|started| started + rate.period <= now);
@@ -415,8 +468,16 @@ impl Play {
             let in_queue = alike.map(|other| other.running).sum();
             let newest = (0..TASKS.len()).filter(|&other| TASKS[other].1 == TASKS[task].1);
             let newest = newest.filter_map(|other| self.started[other]).max();
-            if !is_open(Scope::Task(name(&of.task)), of.running, self.started[task])
-                || !is_open(Scope::Queue(name(&of.queue)), in_queue, newest)
+            let queue = TASKS[task].1;
+            let has_open = partitions.iter().any(|((other, partition), (is_ready, running))| {
+                let scope = Scope::Partition(name(&of.task), partition.clone());
+                // A partition has not started later than its task.
+                let is_open = || partition.is_empty() || is_open(queue, scope, *running, self.started[task]);
+                *other == task && *is_ready && is_open()
+            });
+            if !has_open
+                || !is_open(queue, Scope::Task(name(&of.task)), of.running, self.started[task])
+                || !is_open(queue, Scope::Queue(name(&of.queue)), in_queue, newest)
             {
                 continue;
             }
@@ -459,6 +520,7 @@ fn transition(how: How) -> Transition {
             Transition::Schedule { reason: ScheduledReason::Retry, due: Due::In(time), error: None }
         }
         How::IsReleased => Transition::Release,
+        How::Holds(_) => Transition::PutBack,
         How::Dies => Transition::Kill { reason: flexiq::DeadReason::Failures, error: None },
     }
 }

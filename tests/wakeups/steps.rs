@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Change, Name, Scope};
+use flexiq::internals::{Change, Hold, Name, Scope};
 use proptest::sample::Index;
 
 pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
 /// The tasks, and the queue of each.
 pub(crate) const TASKS: [(&str, usize); 3] = [("send", 0), ("digest", 0), ("resize", 1)];
+
+/// The partitions; what has none is of "".
+pub(crate) const PARTITIONS: [&str; 3] = ["", "a", "b"];
 
 pub(crate) const LEASE: Duration = secs(10);
 pub(crate) const BEAT: Duration = secs(3);
@@ -44,6 +47,8 @@ pub(crate) struct Trade {
     pub(crate) of_one_task: u32,
     /// The cap that it declares for the tasks that it links.
     pub(crate) cap: Option<u32>,
+    /// The one that it declares for each of their partitions.
+    pub(crate) cap_of_each: Option<u32>,
 }
 
 /// One thing that happens.
@@ -51,6 +56,7 @@ pub(crate) struct Trade {
 pub(crate) enum Step {
     Enqueue {
         task: usize,
+        partition: &'static str,
         jobs: usize,
         after: Duration,
         expires: Option<Duration>,
@@ -124,4 +130,6 @@ pub(crate) enum How {
     RetriesAfter(Duration),
     IsReleased,
     Dies,
+    /// Its job goes back, and it holds something so long.
+    Holds(Hold),
 }
