@@ -113,6 +113,19 @@ for_every_store! {
         assert_eq!(partitions(&bench.claim(worker, &["export"], 10).await), ["b", "b"]);
     }
 
+    async fn a_claim_takes_all_that_time_has_opened_of_a_partition(bench: Bench) {
+        let worker = bench.partitioning("export", Limits::default(), rate("2/m")).await;
+        for _ in 0..2 {
+            bench.enqueue(job_of("export", "a")).await;
+            assert_eq!(bench.claim(worker, &["export"], 10).await.len(), 1);
+            bench.pass(secs(30)).await;
+        }
+        // Now one may start, and in 30 seconds two.
+        bench.enqueue_many("q", jobs_of("export", "a", 5)).await;
+        bench.pass(secs(30)).await;
+        assert_eq!(bench.claim(worker, &["export"], 10).await.len(), 2);
+    }
+
     async fn an_empty_partition_keeps_the_log_of_its_rate(bench: Bench) {
         let worker = bench.partitioning("export", Limits::default(), rate("2/m")).await;
         bench.enqueue_many("q", jobs_of("export", "a", 2)).await;

@@ -49,8 +49,10 @@ pub(super) fn claim(
         Waiting::read(write.connection, write.lanes, write.ledger, (queue_name, queue))?;
     let mut rooms = Rooms::ask(write, gate, &mut tasks, &wanted)?;
     let mut sources = rooms.open(queue, &tasks, &waiting, &turns);
-    // While others wait, a burst is shared with them: what is left wakes the next.
-    rooms.most = rooms.startable(&sources, &turns).div_ceil(waiting_workers + 1);
+    // While others wait, a burst is shared with them: what is left wakes the next. What time has opened of a partition
+    // since it was looked at is not known: it may not be kept from the only one.
+    let in_turns = |turns: &WaitingTurns| if waiting_workers > 0 { turns.startable } else { turns.ready };
+    rooms.most = rooms.startable(&sources, &turns, in_turns).div_ceil(waiting_workers + 1);
     let mut taken = Taken::new();
     let (claimed, is_bounded) = take(write, &wanted, &mut rooms, &mut sources, &mut taken)?;
     for (max_losses, jobs) in taken {
@@ -302,12 +304,15 @@ impl Rooms {
     }
 
     /// How many of these jobs the gates let start, as far as they were asked.
-    fn startable(&self, sources: &[Source], turns: &[WaitingTurns]) -> usize {
+    fn startable(
+        &self,
+        sources: &[Source],
+        turns: &[WaitingTurns],
+        in_turns: impl Fn(&WaitingTurns) -> i64,
+    ) -> usize {
         let ready = |source: &Source| match source {
             Source::Lane(lane) => lane.ready,
-            Source::Turns(open) => {
-                turns.iter().find(|turns| turns.task == open.task).map_or(0, |turns| turns.startable)
-            }
+            Source::Turns(open) => turns.iter().find(|turns| turns.task == open.task).map_or(0, &in_turns),
         };
         let open =
             |source: &Source| (ready(source) as usize).min(self.tasks[source.task()].0.room() as usize);

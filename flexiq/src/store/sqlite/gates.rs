@@ -49,7 +49,8 @@ pub(super) struct WaitingLane {
 /// A task of which something is ready in partitions.
 pub(super) struct WaitingTurns {
     pub(super) name: Name,
-    /// How much of it the gates of the partitions let start.
+    pub(super) ready: i64,
+    /// How much of it the gates of the partitions let start, when each was last looked at.
     pub(super) startable: i64,
     /// Starts so far, by which turns are counted.
     pub(super) served: i64,
@@ -123,6 +124,7 @@ impl Waiting {
             }
             waiting.turns.push(WaitingTurns {
                 name: waiting.tasks[index].name.clone(),
+                ready: row.get(1)?,
                 startable: row.get(2)?,
                 served: row.get(3)?,
                 task: index,
