@@ -157,7 +157,13 @@ impl Bench {
         Self::of(store, hands, millis(4), None).await
     }
 
-    async fn of(store: Arc<dyn Store>, hands: ManualClock, travel: Duration, folder: Option<Folder>) -> Self {
+    /// A store whose clock these hands move.
+    pub(crate) async fn of(
+        store: Arc<dyn Store>,
+        hands: ManualClock,
+        travel: Duration,
+        folder: Option<Folder>,
+    ) -> Self {
         let living = WorkerId::new();
         let bench = Self { store, hands, living, travel, _folder: folder };
         bench.register(living).await;

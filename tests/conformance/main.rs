@@ -16,6 +16,7 @@ mod gates;
 mod harness;
 mod hold;
 mod order;
+mod partition_leaks;
 mod partition_limits;
 mod partition_turns;
 mod pause;
