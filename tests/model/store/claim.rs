@@ -1,6 +1,5 @@
 //! claim: the best of what may start, again and again, while there is room.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use flexiq::internals::{Claim, Claimed, Lapse, Name, Timestamp, WorkerId};
@@ -98,8 +97,7 @@ fn best(
         let partition = next.into_iter().chain(plain).min_by_key(|partition| head(partition))?;
         Some((head(partition), task, partition))
     });
-    let best: Option<((Reverse<i8>, Timestamp, JobId), &Name, &String)> = candidates.min();
-    best.map(|(_, task, partition)| (task.clone(), partition.clone()))
+    candidates.min().map(|(_, task, partition)| (task.clone(), partition.clone()))
 }
 
 /// Whether there is room for one more of this task.

@@ -41,7 +41,8 @@ impl Order {
     fn of(finishes: &[Finish]) -> Self {
         let mut groups: Vec<(u32, i64, usize)> = Vec::new();
         for finish in finishes {
-            let (Transition::Succeed { value: Value::Unit, keep }, None) = (&finish.transition, finish.hold) else {
+            let (Transition::Succeed { value: Value::Unit, keep }, None) = (&finish.transition, finish.hold)
+            else {
                 break;
             };
             let (run, keep) = (finish.lease.run, millis(*keep));
