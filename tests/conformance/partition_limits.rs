@@ -299,3 +299,30 @@ for_every_store! {
         assert_eq!(bench.store.limits().await.expect("answers"), all[..2]);
     }
 }
+
+// The model looks at every job for each.
+for_every_store_with_bells! {
+    async fn what_each_of_thousands_may_is_raised_for_all_step_by_step(bench: Bench) {
+        let worker = bench.partitioning("export", Limits::default(), cap(1)).await;
+        for hundred in 0..25 {
+            let jobs = (0..100).flat_map(|number| jobs_of("export", &format!("p{hundred}-{number}"), 2));
+            bench.enqueue_many("q", jobs.collect()).await;
+        }
+        for left in [1_000, 1_000, 500, 0] {
+            assert_eq!(bench.claim(worker, &["export"], 2_500).await.len(), left);
+        }
+        let (sleeper, wait) = asleep(&bench, &["export"]).await;
+        bench.partitioning("export", Limits::default(), cap(2)).await;
+        assert_eq!(woken(wait).await, ["q"]);
+        let (mut claimed, mut claims) = (0, 0);
+        loop {
+            let answer = bench.turn(sleeper, vec![], Some(claim(&["export"], 2_500))).await;
+            (claimed, claims) = (claimed + answer.claimed.len(), claims + 1);
+            if answer.claimed.is_empty() && !answer.more {
+                break;
+            }
+        }
+        assert_eq!(claimed, 2_500);
+        assert!(claims < 10, "{claims} claims");
+    }
+}

@@ -45,13 +45,14 @@ for state = SUCCEEDED, EXPIRED do
 end
 write_counts()
 redis.call('HDEL', meta, 'alarm_taken')
-of_partitions().forget_logs()
-forget_holds()
+local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < tonumber(ARGV[8])
+-- How long a log is kept is known by what holds now.
+if not is_older then of_partitions().forget_logs() end
+of_holds().forget()
 of_partitions().reopen()
 for _, task in ipairs(waiting_tasks()) do
   if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end
 end
 tell_ends()
 tell_keeper()
-local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < tonumber(ARGV[8])
 return { is_older and 1 or 0, table.concat(told) }

@@ -129,7 +129,7 @@ local function finish(worker, at)
   write_counts()
   if next(new_holds) then
     for name, held_until in pairs(new_holds) do
-      hold(name, held_until)
+      of_holds().hold(name, held_until)
     end
     if has_partitions then of_partitions().settle() end
   end

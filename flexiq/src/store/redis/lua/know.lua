@@ -42,7 +42,7 @@ for name in pairs(before) do
 end
 -- What runs have said holds on.
 for name, held_until in pairs(held) do
-  write_hold(name, held_until)
+  of_holds().write(name, held_until)
 end
 local differing_tasks = {}
 for name in pairs(differs) do

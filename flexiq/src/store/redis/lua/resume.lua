@@ -2,7 +2,7 @@
 -- ARGV  4 the gate: a task, a lane of a partition, or '' for the queue
 local name = ARGV[4]
 if redis.call('ZREM', holds, name) == 0 then return end
-show_hold(name, nil)
+of_holds().show(name, nil)
 if has_partitions then of_partitions().settle() end
 local resumed = task_of(name)
 for _, task in ipairs(waiting_tasks()) do
