@@ -3,6 +3,7 @@
 use flexiq::internals::{Beat, BeatAnswer, Timestamp};
 
 use super::house::keep_house;
+use super::manner::Manner;
 use super::prune::prune;
 use super::record::Cancel;
 use super::world::World;
@@ -25,6 +26,9 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
         if !is_bounded {
             let left = keep_house(world, now, &queue);
             is_bounded = left.has_expired || left.has_more;
+        }
+        if world.manner == Manner::Redis {
+            world.gates.forget_holds(now, &queue);
         }
         prune(world, now, &queue, MOST_PRUNED, |_| true);
     }

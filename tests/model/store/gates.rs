@@ -70,6 +70,11 @@ impl Gates {
         *held = until.max(*held);
     }
 
+    /// Forgets holds of a queue that are over: also when the clock goes back they hold nothing again.
+    pub(super) fn forget_holds(&mut self, now: Timestamp, queue: &Name) {
+        self.holds.retain(|(of, _), until| of != queue || *until > now);
+    }
+
     fn held_until(&self, queue: &Name, scope: &Scope) -> Option<Timestamp> {
         self.holds.get(&(queue.clone(), scope.clone())).copied()
     }

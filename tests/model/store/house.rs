@@ -6,6 +6,7 @@
 use flexiq::internals::{Lapse, Name, Timestamp, is_poison};
 use flexiq::{DeadReason, JobId, State};
 
+use super::manner::Manner;
 use super::record::{Cancel, Record};
 use super::turns;
 use super::world::World;
@@ -23,6 +24,9 @@ pub(super) struct Left {
 
 /// Moves what is overdue.
 pub(super) fn keep_house(world: &mut World, now: Timestamp, queue: &Name) -> Left {
+    if world.manner == Manner::Sqlite {
+        world.gates.forget_holds(now, queue);
+    }
     let reaped = reap(world, now, queue);
     turns::settle(world);
     let expired = [is_scheduled, is_ready].map(|of| expire(world, now, queue, of));
