@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{
-    Change, Claimed, Due, Finish, Finished, Held, Hold, NewJob, ScheduledReason, Transition,
+    Change, Claimed, Due, Finish, Finished, Held, Hold, Limits, NewJob, ScheduledReason, Transition,
 };
 
 use crate::harness::*;
@@ -161,5 +161,18 @@ for_every_store! {
         bench.finish(bench.living, claimed[0].lease, defer).await;
         let job = bench.job(id).await;
         assert_eq!((job.deferrals, job.failures), (2, 0));
+    }
+
+    async fn the_end_of_a_hold_is_not_lost_to_a_limit_that_is_set_meanwhile(bench: Bench) {
+        // One that has partitions, so that a change of limits looks at those that time has opened.
+        bench.partitioning("digest", Limits::default(), cap(1)).await;
+        bench.enqueue(job("post")).await;
+        let claimed = bench.claim(bench.living, &["post"], 1).await;
+        let (keeper, wait) = asleep(&bench, &["post"]).await;
+        hold(&bench, &claimed[0], Held::Queue, 1).await;
+        bench.hands.advance(secs(1));
+        bench.set_partition("digest", "a", Change::MaxConcurrent(None)).await;
+        assert_eq!(woken(wait).await, ["q"]);
+        assert_eq!(bench.claim(keeper, &["post"], 5).await.len(), 1);
     }
 }

@@ -161,11 +161,16 @@ local function make_partitions()
   -- whether more are left.
   local function reopen()
     local over = redis.call('ZRANGEBYSCORE', openings, '-inf', now_text, 'LIMIT', '0', MOST_REOPENED)
-    call_in_pieces('ZREM', openings, over)
+    local opened = {}
     for _, name in ipairs(over) do
       local _, is_partition = task_of(name)
-      if is_partition then touch(name) end
+      -- The moment of a task stays until its bell is set right.
+      if is_partition then
+        opened[#opened + 1] = name
+        touch(name)
+      end
     end
+    call_in_pieces('ZREM', openings, opened)
     local cursor = redis.call('HGET', meta, 'reopens')
     if cursor then
       local found = redis.call('HSCAN', partitions, cursor, 'COUNT', MOST_REOPENED)
