@@ -1,8 +1,8 @@
 //! list, counts, queues, declarations: what people are shown.
 
-use flexiq::State;
 use flexiq::internals::{DeadReason, Due, ScheduledReason, Transition};
 use flexiq::internals::{Declared, Filter, Hello, Limits, NewJob, WorkerId};
+use flexiq::{JobId, State};
 
 use crate::harness::*;
 
@@ -11,6 +11,16 @@ fn all() -> Filter {
 }
 
 for_every_store! {
+    async fn a_job_of_any_id_is_listed_in_its_queue(bench: Bench) {
+        bench.enqueue_many("a", vec![job("send")]).await;
+        bench.enqueue_many("z", vec![job("send")]).await;
+        let nil = JobId::from_bytes([0; 16]);
+        bench.enqueue(NewJob { id: nil, is_given: true, ..job("send") }).await;
+        bench.claim(bench.living, &["send"], 1).await;
+        let listed = bench.store.list(all()).await.expect("the store answers");
+        assert_eq!((listed.len(), listed[0].id, listed[0].state), (3, nil, State::Running));
+    }
+
     async fn a_list_is_filtered_sorted_and_paged(bench: Bench) {
         let mut sends = Vec::new();
         for _ in 0..5 {

@@ -103,6 +103,10 @@ async fn ids_in(store: &Shared, queue: &Name, state: Option<State>) -> Result<BT
             let mut members = Parts::of(answer.next().unwrap_or_default(), store.place());
             while !members.is_empty() {
                 let (member, _score) = (members.bytes()?, members.bytes()?);
+                // The last lease is none of a job.
+                if key == "leases" && member.len() > size_of::<JobId>() {
+                    continue;
+                }
                 let at = if key == "lanes" { member.len().saturating_sub(16) } else { 0 };
                 ids.extend(Unpacked(&member[at..]).id().map(JobId::from_bytes));
             }
