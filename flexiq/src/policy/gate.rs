@@ -208,7 +208,7 @@ mod tests {
         gate.is_paused = false;
         assert_eq!(ask(&gate, 1, 1, 8, &[0]), Verdict::Shut(Shut::Held { until }));
         assert_eq!(ask(&gate, 1, 0, 9, &[]), Verdict::Open(1), "it is over at its moment");
-        assert_eq!(ask(&gate, 1, 1, 0, &[0]), Verdict::Shut(Shut::Full));
-        assert_eq!(ask(&gate, 1, 0, 0, &[0]), spent(1_000));
+        assert_eq!(ask(&gate, 1, 1, 10, &[0]), Verdict::Shut(Shut::Full));
+        assert_eq!(ask(&gate, 1, 0, 10, &[0]), spent(1_000));
     }
 }
