@@ -1,7 +1,7 @@
 //! flexiq runs Rust functions as background jobs.
 //!
 //! Annotate a function, call the `enqueue_*` function that the annotation generates, and start any number of workers.
-//! Jobs lie in a store: by default an embedded SQLite file, which several processes of one host may share.
+//! Jobs lie in a store: an embedded SQLite file, which several processes of one host may share, or Redis for a fleet.
 //!
 //! ```
 //! use flexiq::{Queue, Retry};

@@ -10,6 +10,7 @@ mod knobs;
 mod leases;
 mod limits;
 mod order;
+mod partitions;
 mod queues;
 mod shutdown;
 mod start;

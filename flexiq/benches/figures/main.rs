@@ -20,6 +20,7 @@ mod experiment;
 mod figure;
 mod idle;
 mod latency;
+mod partitions;
 mod produce;
 mod raw;
 #[allow(dead_code, reason = "the bench does not break its servers")]
@@ -41,7 +42,7 @@ const fn entry(name: &'static str, measure: fn() -> flexiq::Result<Vec<Figure>>)
 }
 
 /// Each that is named after Redis starts a server of its own.
-const ENTRIES: [Entry; 17] = [
+const ENTRIES: [Entry; 19] = [
     entry("drained, Redis", drain::redis),
     entry("enqueue, 64 producers, Redis", produce::from_many_tasks),
     entry("enqueue in bulk, Redis", produce::in_bulk),
@@ -49,6 +50,7 @@ const ENTRIES: [Entry; 17] = [
     entry("enqueue to start, Redis", latency::of_an_idle_worker_on_redis),
     entry("free job behind capped ones, Redis", latency::behind_a_backlog_on_redis),
     entry("claim of 100 with 100 tasks waiting, Redis", claim::of_many_tasks_on_redis),
+    entry("claim of 100 with 100,000 partitions waiting, Redis", partitions::on_redis),
     entry("slots of a cap in use, Redis", cap::in_use_on_redis),
     entry("experiment, Redis", starvation::emails_on_redis),
     entry("idle worker, Redis", idle::worker),
@@ -56,6 +58,7 @@ const ENTRIES: [Entry; 17] = [
     entry("drained, SQLite", drain::sqlite),
     entry("free job behind capped ones, SQLite", latency::behind_a_backlog),
     entry("claim of 100 with 100 tasks waiting, SQLite", claim::of_many_tasks),
+    entry("claim of 100 with 100,000 partitions waiting, SQLite", partitions::on_sqlite),
     entry("slots of a cap in use, SQLite", cap::in_use),
     entry("enqueue to start, SQLite", latency::of_an_idle_worker),
     entry("experiment, SQLite", starvation::emails),

@@ -53,8 +53,8 @@ struct Shared {
 
 impl Queue {
     /// Opens a store by its URL, creating it if it is not there: `sqlite://jobs.db` (relative),
-    /// `sqlite:///var/jobs.db`, `sqlite::memory:`; with the feature `redis` also `redis://user:password@host:6379/0` and
-    /// `unix:///run/redis.sock`, with `tls` also `rediss://host`, all with `?prefix=shop` for stores that share a server.
+    /// `sqlite:///var/jobs.db`, `sqlite::memory:`; `redis://user:password@host:6379/0`, `unix:///run/redis.sock`, with the
+    /// feature `tls` also `rediss://host`, all with `?prefix=shop` for stores that share a server.
     ///
     /// # Errors
     ///
