@@ -2,7 +2,7 @@
 
 use flexiq::State;
 use flexiq::internals::{
-    Change, Claimed, Due, Finish, Finished, Held, Hold, Limits, NewJob, ScheduledReason, Transition,
+    Change, Claimed, Due, Finish, Finished, Held, Hold, Limits, NewJob, ScheduledReason, Scope, Transition,
 };
 
 use crate::harness::*;
@@ -161,6 +161,28 @@ for_every_store! {
         bench.finish(bench.living, claimed[0].lease, defer).await;
         let job = bench.job(id).await;
         assert_eq!((job.deferrals, job.failures), (2, 0));
+    }
+
+    async fn a_partition_that_time_has_opened_is_not_lost_to_whoever_looks_at_it_first(bench: Bench) {
+        bench.enqueue_many("q", jobs_of("post", "a", 3)).await;
+        bench.set_partition("post", "a", Change::Rates(Some(rates("1/s")))).await;
+        let claimed = bench.claim(bench.living, &["post"], 5).await;
+        bench.finish(bench.living, claimed[0].lease, succeed()).await;
+        let (worker, wait) = asleep(&bench, &["post"]).await;
+        bench.hands.advance(secs(1));
+        let elsewhere = Scope::Queue(name("elsewhere"));
+        bench.store.limit(elsewhere, Change::MaxConcurrent(None)).await.expect("the limit is set");
+        assert_eq!(woken(wait).await, ["q"]);
+        let claimed = bench.claim(worker, &["post"], 5).await;
+        assert_eq!(claimed.len(), 1);
+
+        bench.set_partition("post", "a", Change::Rates(None)).await;
+        bench.turn(worker, vec![holding(&claimed[0], Held::Partition, 1)], Some(claim(&["post"], 5))).await;
+        let (worker, wait) = asleep(&bench, &["post"]).await;
+        bench.hands.advance(secs(1));
+        bench.store.cancel(claimed[0].lease.job).await.expect("answers");
+        assert_eq!(woken(wait).await, ["q"]);
+        assert_eq!(bench.claim(worker, &["post"], 5).await.len(), 1);
     }
 
     async fn the_end_of_a_hold_is_not_lost_to_a_limit_that_is_set_meanwhile(bench: Bench) {

@@ -17,6 +17,7 @@ if job.state == RUNNING then
 end
 jobs.end_job(id, job, CANCELLED, 0, DAY)
 write_moves()
+ring_for_moves()
 tell_ends()
 tell_keeper()
 return { 'done' }

@@ -32,6 +32,7 @@ for i = 1, done do
   jobs.end_job(pending[i], jobs.find_job(pending[i]), CANCELLED, 0, DAY)
 end
 write_moves()
+ring_for_moves()
 for worker in pairs(workers) do
   redis.call('PUBLISH', prefix .. ':called', worker)
 end

@@ -56,7 +56,7 @@ for name in pairs(differs) do
 end
 if has_partitions then of_partitions().reopen() end
 for _, task in ipairs(waiting_tasks()) do
-  if differs[''] or differing_tasks[task] then
+  if differs[''] or differing_tasks[task] or ready_tasks[task] then
     redis.call('ZREM', openings, task)
     set_right(task)
   end

@@ -130,6 +130,8 @@ local function make_partitions()
       if stood ~= record.stands then
         if stood ~= '' then left_order[#left_order + 1] = task .. '\0' .. stood .. lane end
         if record.stands ~= '' then
+          -- Whatever made this step look at it: its moment is gone, so its bell must be set right.
+          if stood == '' then ready_tasks[task] = true end
           come[#come + 1] = '0'
           come[#come + 1] = task .. '\0' .. record.stands .. lane
         end
