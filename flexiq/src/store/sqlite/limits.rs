@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::codes::{read_rates, unreadable, write_rates};
 use super::failure::Tried;
 use super::gates::{gate_name, parts_of, scope};
+use super::house::all_waiting;
 use super::lanes::read_name;
 use super::partitions::{lanes_of, reopen_later};
 use super::write::Write;
@@ -87,14 +88,11 @@ pub(super) fn ring_for(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite
         }
         _ => name,
     };
-    let waiting: Vec<(Name, Name)> = write
-        .connection
-        .prepare_cached(include_str!("sql/limits_waiting.sql"))?
-        .query_map(params![scope, task], |row| {
-            let queue = read_name("queue", row.get_ref(0)?.as_str()?)?;
-            Ok((queue, read_name("task", row.get_ref(1)?.as_str()?)?))
-        })?
-        .collect::<rusqlite::Result<_>>()?;
+    let is_behind = |(queue, of): &(Name, Name)| match scope {
+        scope::QUEUE => queue.as_str() == task,
+        _ => of.as_str() == task,
+    };
+    let waiting = all_waiting(write.connection)?.into_iter().filter(is_behind);
     write.news.changed.extend(waiting);
     Ok(())
 }
