@@ -344,8 +344,8 @@ async fn leave_unheard(bench: &Bench, proxy: &Proxy) {
     while !proxy.has_cut() {
         tokio::task::yield_now().await;
     }
-    // Its handle connects anew, and listens again.
-    bench.store.queues().await.expect("the server answers");
+    // Its handle connects anew, and listens again. A call that was sent while the connection went down may take its whole time.
+    while bench.store.queues().await.is_err() {}
 }
 
 #[tokio::test]
