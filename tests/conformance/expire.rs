@@ -1,7 +1,7 @@
 //! expire: a job that has not started in time ends as expired, and one that has started in earnest never does.
 
 use flexiq::State;
-use flexiq::internals::{Beat, Finish, Lapse, NewJob};
+use flexiq::internals::{Beat, Change, Finish, Lapse, NewJob};
 use flexiq::internals::{Due, ScheduledReason, Transition};
 
 use crate::harness::*;
@@ -15,6 +15,21 @@ fn schedule(reason: ScheduledReason, seconds: u64) -> Transition {
 }
 
 for_every_store! {
+    async fn what_is_given_back_too_late_wakes_a_sleeper_that_sees_to_its_expiry(bench: Bench) {
+        for back in [Transition::Release, Transition::PutBack] {
+            let id = bench.enqueue(NewJob { expires: Some(secs(1)), ..job("send") }).await;
+            let held = bench.claim(bench.living, &["send"], 1).await;
+            bench.set_task("send", Change::Paused(true)).await;
+            let (worker, wait) = asleep(&bench, &["send"]).await;
+            bench.hands.advance(secs(1));
+            bench.finish(bench.living, held[0].lease, back).await;
+            assert_eq!(woken(wait).await, ["q"]);
+            assert!(bench.claim(worker, &["send"], 1).await.is_empty());
+            assert_eq!(bench.state(id).await, State::Expired);
+            bench.set_task("send", Change::Paused(false)).await;
+        }
+    }
+
     async fn a_job_that_is_not_started_in_time_expires(bench: Bench) {
         let id = bench.enqueue(expiring(0, 10)).await;
         assert_eq!(bench.job(id).await.expires_at, Some((START + secs(10)).into()));

@@ -112,8 +112,8 @@ fn carry_out(
             schedule(write, queue_name, id, *reason, *due, error.as_deref())?
         }
         Transition::Kill { reason, error } => kill(write, id, *reason, error.as_deref())?,
-        Transition::Release => release(write, id)?,
-        Transition::PutBack => put_back(write, id)?,
+        Transition::Release => put_back(write, queue_name, id, 0)?,
+        Transition::PutBack => put_back(write, queue_name, id, 1)?,
         Transition::Cancel | Transition::Succeed { .. } => cancel(write, id, None)?,
     };
     if to >= state::SUCCEEDED {
@@ -244,21 +244,18 @@ fn kill(write: &Write<'_>, id: &[u8; 16], reason: DeadReason, error: Option<&str
     Ok(state::DEAD)
 }
 
-fn release(write: &Write<'_>, id: &[u8; 16]) -> rusqlite::Result<u8> {
-    write
-        .connection
-        .prepare_cached("UPDATE flexiq_jobs SET state = 1, until = NULL WHERE id = ?1")?
-        .execute([id])?;
-    Ok(state::READY)
-}
-
-fn put_back(write: &Write<'_>, id: &[u8; 16]) -> rusqlite::Result<u8> {
-    write
+/// Makes a job ready at its old place. What is known to expire does so unless it starts.
+fn put_back(write: &mut Write<'_>, queue: &Name, id: &[u8; 16], deferrals: u8) -> rusqlite::Result<u8> {
+    let expires: Option<i64> = write
         .connection
         .prepare_cached(
-            "UPDATE flexiq_jobs SET state = 1, until = NULL, deferrals = deferrals + 1 WHERE id = ?1",
+            "UPDATE flexiq_jobs SET state = 1, until = NULL, deferrals = deferrals + ?2 WHERE id = ?1
+             RETURNING expires_at",
         )?
-        .execute([id])?;
+        .query_row(params![id, deferrals], |row| row.get(0))?;
+    if let Some(expires) = expires {
+        write.news.put_in(queue, Timestamp::from_millis(expires));
+    }
     Ok(state::READY)
 }
 
