@@ -12,7 +12,8 @@ use crate::redis_server::Server;
 
 const TASKS: usize = 100;
 const CLAIMS: u64 = 50;
-const EACH: u32 = 100;
+/// So many jobs does each claim take.
+pub(crate) const EACH: u32 = 100;
 
 pub(crate) fn of_many_tasks() -> flexiq::Result<Vec<Figure>> {
     measured("SQLite", || "sqlite::memory:".into())
@@ -30,7 +31,7 @@ pub(crate) fn of_many_tasks_on_redis() -> flexiq::Result<Vec<Figure>> {
             for _ in 0..crate::runs(5) {
                 let (queue, worker) = (filled(&url(), waiting).await?, WorkerId::new());
                 let before = raw.usage().await;
-                claim_all(&queue, worker).await?;
+                claim_all(&queue, |number| turn(worker, number)).await?;
                 each.push(raw.usage().await.since(&before).cpu / CLAIMS as f64);
             }
             Ok::<_, flexiq::Error>(median(&each))
@@ -64,7 +65,8 @@ fn measured(place: &str, url: impl Fn() -> String) -> flexiq::Result<Vec<Figure>
 /// The median time of a claim, in microseconds, with so many tasks waiting of the hundred that the worker has linked.
 async fn claims(url: &str, waiting: usize) -> flexiq::Result<f64> {
     let queue = filled(url, waiting).await?;
-    Ok(median(&claim_all(&queue, WorkerId::new()).await?))
+    let worker = WorkerId::new();
+    Ok(median(&claim_all(&queue, |number| turn(worker, number)).await?))
 }
 
 /// A queue with more than will be claimed, so that every task waits to the end.
@@ -77,11 +79,11 @@ async fn filled(url: &str, waiting: usize) -> flexiq::Result<Queue> {
 }
 
 /// The time of each claim, in microseconds.
-async fn claim_all(queue: &Queue, worker: WorkerId) -> flexiq::Result<Vec<f64>> {
+pub(crate) async fn claim_all(queue: &Queue, turn: impl Fn(u64) -> Turn) -> flexiq::Result<Vec<f64>> {
     let store = queue.below();
     let mut took = Vec::new();
     for number in 1..=CLAIMS {
-        let turn = Arc::new(turn(worker, number));
+        let turn = Arc::new(turn(number));
         let begun = Instant::now();
         let answer = store.turn(turn).await?;
         took.push(begun.elapsed().as_secs_f64() * 1e6);
@@ -90,16 +92,15 @@ async fn claim_all(queue: &Queue, worker: WorkerId) -> flexiq::Result<Vec<f64>> 
     Ok(took)
 }
 
-fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     Name::new("name", text).expect("it is a name")
 }
 
-/// A thousand jobs, shared out among the tasks.
-fn batch(tasks: usize) -> Enqueue {
-    let job = |number: usize| NewJob {
+pub(crate) fn job(task: &str, partition: String) -> NewJob {
+    NewJob {
         id: JobId::new(),
-        task: name(&format!("task-{}", number % tasks)),
-        partition: String::new(),
+        task: name(task),
+        partition,
         max_pending_per_partition: None,
         payload: Payload { codec: 0, bytes: vec![b'x'; 100] },
         priority: 0,
@@ -107,7 +108,12 @@ fn batch(tasks: usize) -> Enqueue {
         expires: None,
         outset: Outset::default(),
         is_given: false,
-    };
+    }
+}
+
+/// A thousand jobs, shared out among the tasks.
+fn batch(tasks: usize) -> Enqueue {
+    let job = |number: usize| job(&format!("task-{}", number % tasks), String::new());
     Enqueue { queue: name("claims"), jobs: (0..1_000).map(job).collect(), max_pending: None }
 }
 

@@ -1,20 +1,16 @@
 //! What a claim costs when many partitions of a task wait.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use flexiq::internals::{
-    Claim, Declared, Due, Enqueue, Hello, Limits, Name, NewJob, Outset, Payload, Room, Turn, WorkerId,
-};
+use flexiq::internals::{Claim, Declared, Enqueue, Hello, Limits, Room, Turn, WorkerId};
 use flexiq::{JobId, Queue};
 
+use crate::claim::{EACH, claim_all, job, name};
 use crate::figure::{Figure, Reach, median};
 use crate::redis_server::Server;
 
 const MANY: usize = 100_000;
 const FEW: usize = 100;
-const CLAIMS: u64 = 50;
-const EACH: u32 = 100;
 
 pub(crate) fn on_sqlite() -> flexiq::Result<Vec<Figure>> {
     measured("SQLite", || "sqlite::memory:".into())
@@ -46,22 +42,11 @@ async fn claims(url: &str, partitions: usize) -> flexiq::Result<f64> {
     let (store, worker) = (queue.below(), WorkerId::new());
     store.register(hello(worker)).await?;
     for first in (0..MANY).step_by(10_000) {
-        let jobs = (first..first + 10_000).map(|number| job(number % partitions)).collect();
+        let job = |number: usize| job("export", format!("customer-{}", number % partitions));
+        let jobs = (first..first + 10_000).map(job).collect();
         store.enqueue(Enqueue { queue: name("parted"), jobs, max_pending: None }).await?;
     }
-    let mut took = Vec::new();
-    for number in 1..=CLAIMS {
-        let turn = Arc::new(turn(worker, number));
-        let begun = Instant::now();
-        let answer = store.turn(turn).await?;
-        took.push(begun.elapsed().as_secs_f64() * 1e6);
-        assert_eq!(answer.claimed.len(), EACH as usize);
-    }
-    Ok(median(&took))
-}
-
-fn name(text: &str) -> Name {
-    Name::new("name", text).expect("it is a name")
+    Ok(median(&claim_all(&queue, |number| turn(worker, number)).await?))
 }
 
 fn hello(worker: WorkerId) -> Hello {
@@ -78,21 +63,6 @@ fn hello(worker: WorkerId) -> Hello {
         lease: Duration::from_secs(60),
         queues: vec![(name("parted"), Limits::default())],
         tasks: vec![declared],
-    }
-}
-
-fn job(partition: usize) -> NewJob {
-    NewJob {
-        id: JobId::new(),
-        is_given: false,
-        task: name("export"),
-        partition: format!("customer-{partition}"),
-        max_pending_per_partition: None,
-        payload: Payload { codec: 0, bytes: vec![b'x'; 100] },
-        priority: 0,
-        due: Due::NOW,
-        expires: None,
-        outset: Outset::default(),
     }
 }
 
