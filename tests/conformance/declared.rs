@@ -141,6 +141,21 @@ for_every_store! {
         assert!(!bench.beat(bench.living, &[]).await.is_unknown);
     }
 
+    // https://github.com/sidekiq/sidekiq/issues/6185: a cap that its store had lost was wrong until a process restarted.
+    async fn what_the_store_lost_of_a_declaration_holds_again_once_its_worker_has_beaten(bench: Bench) {
+        let worker = bench.declaring(&[("send", cap(1))]).await;
+        bench.enqueue_many("q", jobs("send", 9)).await;
+        let held = bench.claim(worker, &["send"], 1).await;
+        bench.store.retire(worker).await.expect("retires");
+        assert_eq!(declared(&bench).await, None);
+        assert!(bench.beat(worker, &[held[0].lease]).await.is_unknown, "so it registers again");
+        bench.declare(worker, &[("send", cap(1))], Limits::default()).await;
+        assert_eq!(declared(&bench).await, Some(1));
+        assert!(bench.claim(worker, &["send"], 9).await.is_empty(), "what ran meanwhile is counted");
+        bench.finish(worker, held[0].lease, succeed()).await;
+        assert_eq!(bench.claim(worker, &["send"], 9).await.len(), 1);
+    }
+
     async fn a_worker_that_was_silent_for_days_is_forgotten_with_its_word(bench: Bench) {
         let _gone = bench.declaring(&[("send", cap(2))]).await;
         for _ in 0..30 {

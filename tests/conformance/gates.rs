@@ -21,6 +21,7 @@ for_every_store! {
         assert!(held.is_empty(), "three have started");
     }
 
+    // https://github.com/hatchet-dev/hatchet/pull/4804: a job that its rate refused kept a slot of the cap.
     async fn a_spent_rate_takes_no_slot_of_the_cap(bench: Bench) {
         bench.set_task("send", Change::MaxConcurrent(Some(2))).await;
         bench.set_task("send", Change::Rates(Some(rates("1/m")))).await;
@@ -71,6 +72,7 @@ for_every_store! {
         assert_eq!(claimed.iter().map(|claimed| &*claimed.task).collect::<Vec<_>>(), ["build", "send"]);
     }
 
+    // https://github.com/ixti/sidekiq-throttled/issues/131, to the number; any gate in `blocked.rs`.
     async fn a_thousand_capped_jobs_ahead_do_not_keep_a_free_one_waiting(bench: Bench) {
         bench.set_task("report", Change::MaxConcurrent(Some(8))).await;
         bench.enqueue_many("q", jobs("report", 1_000)).await;
@@ -82,6 +84,8 @@ for_every_store! {
         assert_eq!(ids(&claimed), [id]);
     }
 
+    // https://github.com/rails/solid_queue/pull/689: who came as the slot was freed was never started. Other orders of
+    // events are drawn by `wakeups`.
     async fn no_interleaving_of_two_workers_loses_a_wake_up_or_passes_a_cap(bench: Bench) {
         bench.set_task("send", Change::MaxConcurrent(Some(1))).await;
         // A small generator, so that a failure is found again.

@@ -3,11 +3,14 @@
 //! Tests speak to the `Store` trait and move its clock by hand. A new verb or rule starts here.
 
 mod admission;
+mod arrivals;
+mod blocked;
 mod cancel;
 mod caps;
 mod claim;
 mod declared;
 mod ended;
+mod ends;
 mod enqueue;
 mod expire;
 mod extend;
@@ -31,6 +34,8 @@ mod redis_link;
 #[cfg(feature = "redis")]
 mod redis_rates;
 mod retry;
+mod shut;
 mod sqlite_file;
 mod turn;
 mod wait;
+mod windows;

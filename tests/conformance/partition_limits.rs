@@ -62,27 +62,6 @@ for_every_store! {
         assert_eq!(bench.claim(worker, &["export"], 100).await.len(), 20);
     }
 
-    async fn every_way_a_run_ends_frees_its_partition_once(bench: Bench) {
-        let worker = bench.partitioning("export", Limits::default(), cap(1)).await;
-        bench.enqueue_many("q", jobs_of("export", "a", 20)).await;
-        let schedule = |reason| Transition::Schedule { reason, due: Due::In(secs(3_600)), error: None };
-        for ending in [
-            succeed(),
-            schedule(ScheduledReason::Retry),
-            schedule(ScheduledReason::Deferral),
-            Transition::Kill { reason: flexiq::DeadReason::Never, error: None },
-            Transition::Cancel,
-            Transition::Release,
-            Transition::PutBack,
-        ] {
-            let held = bench.claim(worker, &["export"], 10).await;
-            assert_eq!(held.len(), 1, "before {ending:?}");
-            bench.finish(worker, held[0].lease, ending.clone()).await;
-            bench.finish(worker, held[0].lease, ending).await;
-        }
-        assert_eq!(bench.claim(worker, &["export"], 10).await.len(), 1);
-    }
-
     async fn a_dead_workers_partition_is_free_within_a_lease(bench: Bench) {
         let dead = bench.partitioning("export", Limits::default(), cap(1)).await;
         let next = bench.partitioning("export", Limits::default(), cap(1)).await;
