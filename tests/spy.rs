@@ -22,6 +22,8 @@ pub enum Verb {
     Turn,
     /// Leases are renewed.
     Extend,
+    /// A worker registers. Not disturbed.
+    Register,
     /// A worker sleeps. Counted when it begins to, and not disturbed.
     Wait,
 }
@@ -47,6 +49,7 @@ struct State {
     calls: HashMap<Verb, usize>,
     faults: HashMap<Verb, Vec<Fault>>,
     is_away: bool,
+    registered: Vec<WorkerId>,
 }
 
 impl Spy {
@@ -89,6 +92,11 @@ impl Spy {
     /// Loses the next answer of a verb: it does take effect.
     pub fn lose_answer(&self, verb: Verb) {
         self.state().faults.entry(verb).or_default().push(Fault::After);
+    }
+
+    /// The workers that have registered, once for each time.
+    pub fn registered(&self) -> Vec<WorkerId> {
+        self.state().registered.clone()
     }
 
     /// Takes the store away, or brings it back.
@@ -171,7 +179,12 @@ impl Store for Spy {
     }
 
     fn register(&self, hello: Hello) -> Step<'_, ()> {
-        self.store.register(hello)
+        Box::pin(async {
+            self.state().registered.push(hello.worker);
+            let answer = self.store.register(hello).await;
+            self.count(Verb::Register);
+            answer
+        })
     }
 
     fn retire(&self, worker: WorkerId) -> Step<'_, ()> {

@@ -93,6 +93,7 @@ fn hang_plainly(#[state] journal: Journal, #[context] context: Context) {
     context.block_on(context.cancelled());
 }
 
+// https://github.com/taskforcesh/bullmq/issues/1571: deferrals spent the tries.
 #[tokio::test]
 async fn fifty_deferrals_spend_no_retry() {
     let (queue, clock) = queue().await;
@@ -112,6 +113,7 @@ async fn fifty_deferrals_spend_no_retry() {
     worker.shutdown().await.expect("it stops");
 }
 
+// https://github.com/oban-bg/oban/issues/476: after many deferrals the first failure waited for days.
 #[tokio::test]
 async fn the_back_off_ignores_deferrals_between_failures() {
     let (queue, clock) = queue().await;

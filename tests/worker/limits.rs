@@ -139,6 +139,7 @@ async fn two_workers_have_a_share_each() {
     second.shutdown().await.expect("it stops");
 }
 
+// https://github.com/conductor-oss/conductor/pull/1105: the rest waited a fixed time beside a slot that was free.
 #[tokio::test]
 async fn a_cap_holds_on_the_whole_fleet_and_a_freed_slot_is_filled_at_once() {
     let (queue, _clock) = queue().await;
@@ -188,5 +189,31 @@ async fn a_raised_cap_and_an_opened_window_start_what_waits() {
         journal.wait_for("notify", (5 * (minute + 1)).min(12)).await;
     }
     gate.0.add_permits(5);
+    worker.shutdown().await.expect("it stops");
+}
+
+// https://github.com/sidekiq/sidekiq/issues/6185: a cap that its store had lost was wrong until a process restarted.
+#[tokio::test]
+async fn a_cap_that_the_store_has_lost_holds_again_by_the_next_beat_of_who_declares_it() {
+    let (queue, clock) = queue().await;
+    let spy = Spy::on(queue.below());
+    let queue = Queue::on(spy.clone());
+    let (gate, journal) = (Gate::closed(), Journal::default());
+    let builder = queue.worker().tasks([task_export()]).state(gate.clone()).state(journal.clone());
+    let worker = builder.start().await.expect("it starts");
+    queue.enqueue_many((0..3).map(|_| enqueue_export(&queue))).await.expect("stored");
+    journal.wait_for("export", 3).await;
+    spy.below().retire(spy.registered()[0]).await.expect("the store forgets it");
+    assert!(queue.limits().await.expect("answered").is_empty());
+
+    clock.advance(std::time::Duration::from_secs(3));
+    spy.wait_for(Verb::Register, 2).await;
+    assert_eq!(queue.limits().await.expect("answered")[0].limits().max_concurrent, Some(3));
+    queue.enqueue_many((0..3).map(|_| enqueue_export(&queue))).await.expect("stored");
+    gate.0.add_permits(1);
+    journal.wait_for("export", 4).await;
+    let counts = queue.counts().await.expect("counted");
+    assert_eq!((counts[0].running, counts[0].ready), (3, 2));
+    gate.0.add_permits(6);
     worker.shutdown().await.expect("it stops");
 }

@@ -2,7 +2,10 @@
 //!
 //! The suite runs on SQLite in memory, and once more on Redis: `redis.rs`.
 
+mod backoffs;
+mod blocked;
 mod cancel;
+mod deferrals;
 mod endings;
 mod enqueueing;
 mod idle;

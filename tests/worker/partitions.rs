@@ -119,6 +119,7 @@ async fn all_jobs_of_a_partition_are_cancelled_and_a_paused_one_waits() {
     worker.shutdown().await.expect("it stops");
 }
 
+// https://github.com/taskforcesh/bullmq/issues/2193: what became due during the stop was started.
 #[tokio::test]
 async fn a_body_that_was_told_to_wait_holds_its_task_and_is_first_again() {
     let (queue, clock) = queue().await;
