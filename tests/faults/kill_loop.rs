@@ -27,6 +27,8 @@ const RATE: (usize, i64) = (40, 1_000);
 /// The tasks, and how many jobs of each wait at any time.
 const BACKLOG: [(&str, u64); 4] = [("short", 60), ("plain", 20), ("capped", 30), ("rated", 30)];
 
+// https://github.com/triggerdotdev/trigger.dev/pull/2907: what was requeued after a crash kept its slot for ever.
+// https://github.com/rafidahmed870/queue-jobs-worker/issues/15: two processes saw one empty window, and both started.
 #[test]
 fn no_kill_loses_a_job_or_finishes_one_twice_or_breaks_a_limit() {
     let place = Place::new();

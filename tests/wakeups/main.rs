@@ -5,6 +5,8 @@
 //! has beats. The clock is moved by hand, so that all that time does is the keeper's. Whenever all has arrived and all
 //! sleep, no sleeper may have anything to start.
 //!
+//! A slot that is freed as its next waiter comes is one such order: <https://github.com/rails/solid_queue/pull/689>.
+//!
 //! `FLEXIQ_SOAK=1` plays 10,000 histories on each store instead of a few hundred. One that fails is kept in `regressions/`.
 
 mod chances;
