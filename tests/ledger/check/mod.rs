@@ -4,12 +4,18 @@
 mod calls;
 mod cap;
 mod ends;
+mod gates;
+#[cfg(test)]
+mod gates_broken;
 mod rate;
 mod runs;
+mod scene;
+mod starts;
 
 pub use calls::calls;
 pub use cap::{Span, cap};
 pub use ends::{End, finished_once, nothing_lost};
+pub use gates::{Judged, gates};
 pub use rate::rate;
 pub use runs::{Lease, restarts, runs_grow};
 
@@ -69,6 +75,42 @@ pub enum Violation {
         found: usize,
         /// Where the window begins.
         from: i64,
+    },
+    /// A job started that a gate kept waiting.
+    #[error("job {job} started at {at}: {gate}")]
+    StartedShut {
+        /// The job.
+        job: JobId,
+        /// The gate.
+        gate: String,
+        /// When.
+        at: i64,
+    },
+    /// A claim took more than it had room for.
+    #[error("job {job} was claimed at {at}, and there was no room for it")]
+    OverRoom {
+        /// The job.
+        job: JobId,
+        /// When.
+        at: i64,
+    },
+    /// A job started before one that goes first.
+    #[error("job {job} started at {at} before job {before}")]
+    OutOfOrder {
+        /// The job.
+        job: JobId,
+        /// The one that goes first.
+        before: JobId,
+        /// When.
+        at: i64,
+    },
+    /// A claim with room left a job behind that every gate admits.
+    #[error("job {job} was left behind at {at}, and could have started")]
+    LeftIdle {
+        /// The job.
+        job: JobId,
+        /// When.
+        at: i64,
     },
     /// A run's number is not above that of the run before.
     #[error("job {job}: run {run} followed run {before}")]
