@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, Scope, Standing,
-    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, ProducerId,
+    Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -26,6 +26,8 @@ pub enum Verb {
     Register,
     /// A worker sleeps. Counted when it begins to, and not disturbed.
     Wait,
+    /// A producer waits for room. Counted when it begins to, and not disturbed.
+    Room,
 }
 
 /// Whether a disturbed call took effect.
@@ -157,6 +159,15 @@ impl Store for Spy {
 
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
         Box::pin(self.disturbed(Verb::Enqueue, || self.store.enqueue(batch)))
+    }
+
+    fn room(&self, queue: &Name, producer: ProducerId) -> Step<'_, ()> {
+        self.count(Verb::Room);
+        self.store.room(queue, producer)
+    }
+
+    fn leave_line(&self, queue: &Name, producer: ProducerId) {
+        self.store.leave_line(queue, producer);
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {

@@ -6,7 +6,10 @@ use flexiq::internals::{Change, Due, Enqueue, Enqueued, NewJob, ScheduledReason,
 use crate::harness::*;
 
 async fn enqueue(bench: &Bench, jobs: Vec<NewJob>, max_pending: u64) -> flexiq::Result<Vec<Enqueued>> {
-    bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: Some(max_pending) }).await
+    bench
+        .store
+        .enqueue(Enqueue { queue: name("q"), jobs, max_pending: Some(max_pending), producer: None })
+        .await
 }
 
 /// Limit and pending jobs that a refusal names.
@@ -47,7 +50,7 @@ for_every_store! {
 
     async fn many_producers_at_once_never_pass_it(bench: Bench) {
         // Each is handed over before the first is awaited, so that many are carried out together.
-        let batch = |n: usize| Enqueue { queue: name("q"), jobs: jobs("send", 1 + n % 3), max_pending: Some(40) };
+        let batch = |n: usize| Enqueue { queue: name("q"), jobs: jobs("send", 1 + n % 3), max_pending: Some(40), producer: None };
         let calls: Vec<_> = (0..50).map(|n| bench.store.enqueue(batch(n))).collect();
         let mut stored = 0;
         for call in calls {
@@ -105,7 +108,7 @@ for_every_store! {
     async fn an_override_stands_above_the_callers_and_is_taken_back(bench: Bench) {
         bench.set_queue(Change::MaxPending(Some(1))).await;
         bench.enqueue(job("send")).await;
-        let plain = Enqueue { queue: name("q"), jobs: jobs("send", 1), max_pending: None };
+        let plain = Enqueue { queue: name("q"), jobs: jobs("send", 1), max_pending: None, producer: None };
         assert_eq!(refusal(bench.store.enqueue(plain.clone()).await), (1, 1), "also where nothing is declared");
         assert_eq!(refusal(enqueue(&bench, jobs("send", 1), 100).await), (1, 1));
         bench.set_queue(Change::MaxPending(Some(3))).await;

@@ -85,7 +85,7 @@ for_every_store! {
         let good = job("other");
         let good_id = good.id;
 
-        let batch = Enqueue { queue: name("q"), jobs: vec![good, clash], max_pending: None };
+        let batch = Enqueue { queue: name("q"), jobs: vec![good, clash], max_pending: None, producer: None };
         let error = bench.store.enqueue(batch).await.expect_err("the id belongs to another task");
 
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
@@ -97,7 +97,7 @@ for_every_store! {
     async fn an_id_of_another_queue_is_refused(bench: Bench) {
         let mut elsewhere = job("send");
         (elsewhere.id, elsewhere.is_given) = (bench.enqueue(job("send")).await, true);
-        let batch = Enqueue { queue: name("other"), jobs: vec![elsewhere], max_pending: None };
+        let batch = Enqueue { queue: name("other"), jobs: vec![elsewhere], max_pending: None, producer: None };
         let error = bench.store.enqueue(batch).await.expect_err("the id lies in queue q");
         assert!(matches!(error, Error::Invalid { .. }), "{error}");
     }
@@ -113,7 +113,7 @@ for_every_store! {
                     refused.push(jobs[0].id);
                     jobs.push(NewJob { id: taken, ..job("other") });
                 }
-                bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: None })
+                bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: None, producer: None })
             })
             .collect();
         let mut stored = 0;
@@ -130,7 +130,7 @@ for_every_store! {
 
     async fn a_call_that_is_dropped_at_once_is_stored_wholly_or_not_at_all(bench: Bench) {
         let batch = vec![job("send"), job("send")];
-        drop(bench.store.enqueue(Enqueue { queue: name("q"), jobs: batch, max_pending: None }));
+        drop(bench.store.enqueue(Enqueue { queue: name("q"), jobs: batch, max_pending: None, producer: None }));
         let stored = bench.counts("send").await.ready;
         assert!(stored == 0 || stored == 2, "{stored}");
     }

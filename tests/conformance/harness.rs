@@ -258,7 +258,7 @@ impl Bench {
 
     pub(crate) async fn enqueue_many(&self, queue: &str, jobs: Vec<NewJob>) -> Vec<Enqueued> {
         self.store
-            .enqueue(Enqueue { queue: name(queue), jobs, max_pending: None })
+            .enqueue(Enqueue { queue: name(queue), jobs, max_pending: None, producer: None })
             .await
             .expect("the batch is stored")
     }

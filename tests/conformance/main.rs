@@ -34,6 +34,7 @@ mod redis_link;
 #[cfg(feature = "redis")]
 mod redis_rates;
 mod retry;
+mod room;
 mod shut;
 mod sqlite_file;
 mod turn;

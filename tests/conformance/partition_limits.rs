@@ -15,7 +15,7 @@ async fn try_enqueue(bench: &Bench, partitions: &[&str], max_pending: u64) -> fl
         ..job_of("export", partition)
     };
     let jobs = partitions.iter().map(job).collect();
-    bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: None }).await.map(drop)
+    bench.store.enqueue(Enqueue { queue: name("q"), jobs, max_pending: None, producer: None }).await.map(drop)
 }
 
 fn full(error: &Error) -> (&str, u64, u64) {
@@ -226,7 +226,7 @@ for_every_store! {
     async fn a_full_queue_is_told_before_a_full_partition(bench: Bench) {
         try_enqueue(&bench, &["a"], 1).await.expect("there is room");
         let job = NewJob { max_pending_per_partition: Some(1), ..job_of("export", "a") };
-        let batch = Enqueue { queue: name("q"), jobs: vec![job], max_pending: Some(1) };
+        let batch = Enqueue { queue: name("q"), jobs: vec![job], max_pending: Some(1), producer: None };
         let error = bench.store.enqueue(batch).await.expect_err("both are full");
         assert!(matches!(error, Error::QueueFull { .. }), "{error:?}");
     }

@@ -86,7 +86,7 @@ impl Player {
     }
 
     async fn enqueue(&self, queue: &str, jobs: Vec<NewJob>) {
-        let batch = Enqueue { queue: name(queue), jobs, max_pending: Some(50) };
+        let batch = Enqueue { queue: name(queue), jobs, max_pending: Some(50), producer: None };
         let stored = self.again(|store| store.enqueue(batch.clone())).await;
         self.see("stored", stored.iter().map(|enqueued| enqueued.id).collect::<Vec<_>>());
     }
@@ -380,7 +380,7 @@ async fn what_may_have_been_done_is_not_said_to_be_undone_when_nobody_can_be_rea
     first.enqueue(job("send")).await;
     proxy.cut(proxy.requests() + 1, Cut::Answer);
     proxy.shut();
-    let batch = Enqueue { queue: name("q"), jobs: jobs("send", 1), max_pending: None };
+    let batch = Enqueue { queue: name("q"), jobs: jobs("send", 1), max_pending: None, producer: None };
     let error = first.store.enqueue(batch).await.expect_err("nobody answers");
     assert!(matches!(error, Error::StoreUnavailable { effect: Effect::Unknown, .. }), "{error:?}");
     assert_eq!(second.counts("send").await.ready, 2);

@@ -18,7 +18,7 @@ async fn open(server: &Server) -> Arc<RedisStore> {
 }
 
 fn batch(jobs: Vec<NewJob>) -> Enqueue {
-    Enqueue { queue: name("q"), jobs, max_pending: None }
+    Enqueue { queue: name("q"), jobs, max_pending: None, producer: None }
 }
 
 #[tokio::test]

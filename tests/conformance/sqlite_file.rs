@@ -32,7 +32,7 @@ async fn refusal(path: &Path) -> String {
 }
 
 fn batch(job: NewJob) -> Enqueue {
-    Enqueue { queue: name("q"), jobs: vec![job], max_pending: None }
+    Enqueue { queue: name("q"), jobs: vec![job], max_pending: None, producer: None }
 }
 
 #[tokio::test]

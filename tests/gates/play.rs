@@ -138,7 +138,7 @@ impl Play {
 
     async fn enqueue(&mut self, queue: usize, jobs: Vec<NewJob>) {
         let ids: Vec<JobId> = jobs.iter().map(|job| job.id).collect();
-        let batch = Enqueue { queue: name(QUEUES[queue]), jobs, max_pending: None };
+        let batch = Enqueue { queue: name(QUEUES[queue]), jobs, max_pending: None, producer: None };
         let store = self.handle();
         store.enqueue(batch).await.expect("the batch is stored");
         for id in ids {

@@ -147,7 +147,7 @@ impl Play {
 
     async fn enqueue(&mut self, queue: usize, calls: &[Call], max_pending: Option<u64>) -> Played {
         let jobs = calls.iter().map(|call| self.job(call)).collect();
-        let batch = Enqueue { queue: name(QUEUES[queue]), jobs, max_pending };
+        let batch = Enqueue { queue: name(QUEUES[queue]), jobs, max_pending, producer: None };
         self.sides.ask("enqueue", |store| store.enqueue(batch.clone())).await.map(drop)
     }
 

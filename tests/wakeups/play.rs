@@ -106,7 +106,8 @@ impl Play {
                     stored.push(NewJob { partition: (*partition).into(), ..job });
                 }
                 let jobs = stored;
-                let batch = Enqueue { queue: name(QUEUES[TASKS[*task].1]), jobs, max_pending: None };
+                let batch =
+                    Enqueue { queue: name(QUEUES[TASKS[*task].1]), jobs, max_pending: None, producer: None };
                 let store = self.handle();
                 store.enqueue(batch).await.expect("the batch is stored");
             }

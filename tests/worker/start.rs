@@ -110,7 +110,12 @@ async fn jobs_of_a_task_that_has_moved_still_run_from_their_old_queue() {
         outset: flexiq::internals::Outset::default(),
         is_given: true,
     };
-    let batch = flexiq::internals::Enqueue { queue: name("old_home"), jobs: vec![job], max_pending: None };
+    let batch = flexiq::internals::Enqueue {
+        queue: name("old_home"),
+        jobs: vec![job],
+        max_pending: None,
+        producer: None,
+    };
     queue.below().enqueue(batch).await.expect("stored");
     let builder = queue.worker().tasks([task_dispatch()]);
     soon("it runs", builder.run_until_idle()).await.expect("it ends");

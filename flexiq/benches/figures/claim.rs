@@ -114,7 +114,7 @@ pub(crate) fn job(task: &str, partition: String) -> NewJob {
 /// A thousand jobs, shared out among the tasks.
 fn batch(tasks: usize) -> Enqueue {
     let job = |number: usize| job(&format!("task-{}", number % tasks), String::new());
-    Enqueue { queue: name("claims"), jobs: (0..1_000).map(job).collect(), max_pending: None }
+    Enqueue { queue: name("claims"), jobs: (0..1_000).map(job).collect(), max_pending: None, producer: None }
 }
 
 fn turn(worker: WorkerId, number: u64) -> Turn {

@@ -109,7 +109,9 @@ async fn claims(queue: &Queue, raw: &Raw) -> flexiq::Result<(f64, f64)> {
             outset: Outset::default(),
             is_given: false,
         };
-        store.enqueue(Enqueue { queue: name("latency"), jobs: vec![job], max_pending: None }).await?;
+        store
+            .enqueue(Enqueue { queue: name("latency"), jobs: vec![job], max_pending: None, producer: None })
+            .await?;
         let tasks = vec![room("aside"), room("blocked")];
         let claim = Claim { slots: vec![100], tasks, lease: Duration::from_secs(60) };
         let before = raw.usage().await;

@@ -44,7 +44,7 @@ async fn claims(url: &str, partitions: usize) -> flexiq::Result<f64> {
     for first in (0..MANY).step_by(10_000) {
         let job = |number: usize| job("export", format!("customer-{}", number % partitions));
         let jobs = (first..first + 10_000).map(job).collect();
-        store.enqueue(Enqueue { queue: name("parted"), jobs, max_pending: None }).await?;
+        store.enqueue(Enqueue { queue: name("parted"), jobs, max_pending: None, producer: None }).await?;
     }
     Ok(median(&claim_all(&queue, |number| turn(worker, number)).await?))
 }

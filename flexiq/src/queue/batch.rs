@@ -109,6 +109,7 @@ async fn gather(handle: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enqu
         max_pending: handle.declared_limits(&queue).max_pending,
         queue,
         jobs,
+        producer: None,
     }))
 }
 

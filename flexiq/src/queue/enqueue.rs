@@ -135,7 +135,12 @@ impl<T, Q> IntoFuture for Enqueue<T, Q> {
         Answer::new(async move {
             let ready = draft.resolve(&**queue.store(), queue.shared.max_payload).await?;
             let max_pending = queue.declared_limits(&ready.queue).max_pending;
-            let batch = store::Enqueue { queue: ready.queue.clone(), jobs: vec![ready.job], max_pending };
+            let batch = store::Enqueue {
+                queue: ready.queue.clone(),
+                jobs: vec![ready.job],
+                max_pending,
+                producer: None,
+            };
             let answers = queue.store().enqueue(batch).await?;
             let stored = answers.first().copied().expect("a store answers each job of a batch");
             Ok(JobHandle::new(queue, ready.queue, stored))

@@ -17,15 +17,16 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use types::{
     Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
-    Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, Room, Scope,
-    Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Room,
+    Scope, Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::{Job, JobId};
 use crate::name::Name;
 
@@ -33,6 +34,11 @@ use crate::name::Name;
 ///
 /// Dropping it gives up waiting for the answer; the step itself may still happen.
 pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// A producer that waits for room enqueues once more this often, whether it was told or not,
+pub const LONGEST_STAND: Duration = Duration::from_secs(10);
+/// and keeps its place so long: until it comes again, and the time of a call.
+pub const KEPT_IN_LINE: Duration = Duration::from_secs(15);
 
 /// What every store can do.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -52,7 +58,23 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// [`Error::QueueFull`](crate::Error::QueueFull), or if a partition would,
     /// [`Error::PartitionFull`](crate::Error::PartitionFull): whichever comes first in the order of the jobs. What is
     /// stored already is found first and not counted.
+    ///
+    /// Room is kept for those who stand in line for it: in the line of the queue, or of one partition of it, in the order
+    /// of their arrival. Whoever comes, a producer or not, finds as taken what those before it want. A refused batch
+    /// with a producer stands in the line of what refused it, for [`KEPT_IN_LINE`] unless it comes again; it keeps its
+    /// place there, and leaves any other, and all when it is stored. One that would not even fit alone is
+    /// [`Error::Invalid`](crate::Error::Invalid) and does not stand in line.
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>>;
+
+    /// Waits until it is worth while to enqueue once more for a producer that was refused: there is room for it behind
+    /// those that stand before it, or [`LONGEST_STAND`] is over.
+    ///
+    /// Room that came since it was refused counts. What makes room for some tells only as many as it makes room for.
+    fn room(&self, queue: &Name, producer: ProducerId) -> Step<'_, ()>;
+
+    /// Takes a producer out of the line that it stands in, in the background. One whose leaving is lost is taken out when it
+    /// has not come again for [`KEPT_IN_LINE`].
+    fn leave_line(&self, queue: &Name, producer: ProducerId);
 
     /// A worker's finishes and its next claim of one queue, in this order, in one step.
     ///
@@ -125,4 +147,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// How many jobs are in which state, by queue and task.
     fn counts(&self) -> Step<'_, Counts>;
+}
+
+/// The refusal of a batch that would not fit into an empty queue or partition.
+fn never_fits(jobs: u64, max_pending: u64) -> Error {
+    Error::Invalid {
+        what: "batch that waits for room".into(),
+        given: format!("{jobs} new jobs at once"),
+        accepted: format!("at most {max_pending}, which is max_pending: send several, or raise it"),
+    }
 }

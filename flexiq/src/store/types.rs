@@ -45,6 +45,34 @@ impl fmt::Display for WorkerId {
     }
 }
 
+/// Someone who waits until there is room for its jobs, new for each enqueue that waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProducerId(Uuid);
+
+impl ProducerId {
+    /// A new id, unlike any other.
+    #[allow(clippy::new_without_default, reason = "two defaults would differ")]
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// The sixteen bytes of the UUID.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id of these sixteen bytes.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl fmt::Debug for ProducerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
 /// A job whose queue is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
@@ -79,6 +107,8 @@ pub struct Enqueue {
     pub jobs: Vec<NewJob>,
     /// The `max_pending` that the caller's handle declares for the queue. An override stands above it.
     pub max_pending: Option<u64>,
+    /// Who stands in line if there is no room; nobody, where a refusal is all that is wanted.
+    pub producer: Option<ProducerId>,
 }
 
 /// One job to be stored.

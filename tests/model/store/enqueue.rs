@@ -7,20 +7,29 @@ use flexiq::{Error, JobId, Result, ScheduledReason, State};
 
 use super::manner::Manner;
 use super::record::{Cancel, Record};
+use super::room;
 use super::workers::publish_to;
 use super::world::World;
 
 pub(super) fn enqueue(world: &mut World, now: Timestamp, batch: Enqueue) -> Result<Vec<Enqueued>> {
-    let answers = match world.manner {
-        Manner::Sqlite => admit(world, &batch, Look::ForRoom)?,
+    let admitted = match world.manner {
+        Manner::Sqlite => admit(world, now, &batch, Look::ForRoom),
         Manner::Redis => {
             look_elsewhere(world, &batch)?;
             if !world.queues.contains(&batch.queue) {
                 world.know(now, &batch.queue);
                 publish_to(world, now, [batch.queue.clone()]);
             }
-            admit(world, &batch, Look::ForIds).and_then(|_| admit(world, &batch, Look::ForRoom))?
+            admit(world, now, &batch, Look::ForIds).and_then(|_| admit(world, now, &batch, Look::ForRoom))
         }
+    };
+    let answers = match (admitted, batch.producer) {
+        (Ok(answers), producer) => {
+            producer.into_iter().for_each(|producer| room::leave(world, producer));
+            answers
+        }
+        (Err(full), Some(producer)) => return Err(room::stand(world, now, &batch, producer, full)),
+        (Err(error), None) => return Err(error),
     };
     let Enqueue { queue, jobs, .. } = batch;
     for (job, answer) in jobs.into_iter().zip(&answers) {
@@ -51,11 +60,12 @@ fn look_elsewhere(world: &World, batch: &Enqueue) -> Result<()> {
 }
 
 /// Which jobs are there already, in the store or earlier in the batch; or the first thing that is wrong, in their order.
-fn admit(world: &World, batch: &Enqueue, look: Look) -> Result<Vec<Enqueued>> {
-    let Enqueue { queue, jobs, max_pending } = batch;
+fn admit(world: &World, now: Timestamp, batch: &Enqueue, look: Look) -> Result<Vec<Enqueued>> {
+    let Enqueue { queue, jobs, max_pending, producer } = batch;
     let most = world.gates.max_pending(Scope::Queue(queue.clone())).or(*max_pending);
     let most = most.filter(|_| look == Look::ForRoom);
-    let pending = world.of_queue(queue).filter(|record| record.state.is_pending()).count() as u64;
+    let pending = room::pending(world, &Scope::Queue(queue.clone()), queue);
+    let kept = room::kept(world, now, queue, &Scope::Queue(queue.clone()), *producer);
     let mut fresh: BTreeMap<JobId, &NewJob> = BTreeMap::new();
     let mut answers = Vec::new();
     for job in jobs {
@@ -65,13 +75,13 @@ fn admit(world: &World, batch: &Enqueue, look: Look) -> Result<Vec<Enqueued>> {
         match (there, most) {
             (Some(there), _) if there != (queue, &job.task) => return Err(clash(job, queue, there)),
             (Some(_), _) => {}
-            (None, Some(max_pending)) if pending + fresh.len() as u64 >= max_pending => {
+            (None, Some(max_pending)) if pending + kept + fresh.len() as u64 >= max_pending => {
                 return Err(Error::QueueFull { queue: queue.to_string(), max_pending, pending });
             }
             (None, _) => {
                 let of_batch = fresh.values().filter(|other| is_same_partition(other, job)).count() as u64;
                 if look == Look::ForRoom {
-                    admit_partition(world, queue, job, of_batch)?;
+                    admit_partition(world, now, batch, job, of_batch)?;
                 }
                 fresh.insert(job.id, job);
             }
@@ -85,19 +95,23 @@ fn is_same_partition(one: &NewJob, other: &NewJob) -> bool {
 }
 
 /// Whether a partition takes one more job beside those of this batch.
-fn admit_partition(world: &World, queue: &Name, job: &NewJob, of_batch: u64) -> Result<()> {
+fn admit_partition(
+    world: &World,
+    now: Timestamp,
+    batch: &Enqueue,
+    job: &NewJob,
+    of_batch: u64,
+) -> Result<()> {
     if job.partition.is_empty() {
         return Ok(());
     }
     let scope = Scope::Partition(job.task.clone(), job.partition.clone());
-    let Some(max_pending) = world.gates.max_pending(scope).or(job.max_pending_per_partition) else {
+    let Some(max_pending) = world.gates.max_pending(scope.clone()).or(job.max_pending_per_partition) else {
         return Ok(());
     };
-    let is_pending = |record: &&Record| {
-        record.state.is_pending() && record.task == job.task && record.partition == job.partition
-    };
-    let pending = world.of_queue(queue).filter(is_pending).count() as u64;
-    if pending + of_batch >= max_pending {
+    let pending = room::pending(world, &scope, &batch.queue);
+    let kept = room::kept(world, now, &batch.queue, &scope, batch.producer);
+    if pending + kept + of_batch >= max_pending {
         return Err(Error::PartitionFull {
             task: job.task.to_string(),
             partition: job.partition.clone(),

@@ -16,6 +16,7 @@ mod manner;
 mod prune;
 mod read;
 mod record;
+mod room;
 mod turn;
 mod turns;
 mod wait;
@@ -27,7 +28,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name,
-    Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake,
+    WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -98,6 +100,21 @@ impl Store for ModelStore {
         self.step(|world, now| enqueue::enqueue(world, now, batch))
     }
 
+    fn room(&self, queue: &Name, producer: ProducerId) -> Step<'_, ()> {
+        let queue = queue.clone();
+        Box::pin(async move {
+            room::room(self, &queue, producer).await;
+            Ok(())
+        })
+    }
+
+    fn leave_line(&self, _queue: &Name, producer: ProducerId) {
+        drop(self.step(|world, _| {
+            room::leave(world, producer);
+            Ok(())
+        }));
+    }
+
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
         self.step(|world, now| Ok(turn::turn(world, now, &turn)))
     }
@@ -112,7 +129,7 @@ impl Store for ModelStore {
 
     fn called(&self, worker: WorkerId) -> Step<'_, ()> {
         Box::pin(async move {
-            self.until(|world| wait::is_called(world, worker).then_some(())).await;
+            self.until(|world, _| wait::is_called(world, worker).then_some(())).await;
             Ok(())
         })
     }
@@ -148,7 +165,7 @@ impl Store for ModelStore {
     }
 
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {
-        Box::pin(async move { Ok(self.until(|world| wait::end_of(world, &key)).await) })
+        Box::pin(async move { Ok(self.until(|world, _| wait::end_of(world, &key)).await) })
     }
 
     fn cancel(&self, id: JobId) -> Step<'_, Option<Cancelled>> {

@@ -17,13 +17,13 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 impl ModelStore {
     /// Looks again at each change until there is an answer.
-    pub(super) async fn until<T>(&self, look: impl Fn(&World) -> Option<T>) -> T {
+    pub(super) async fn until<T>(&self, look: impl Fn(&World, Timestamp) -> Option<T>) -> T {
         loop {
             // Listen first, then look: a change in between is heard.
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if let Some(answer) = self.look(|world, _| look(world)) {
+            if let Some(answer) = self.look(|world, now| look(world, now)) {
                 return answer;
             }
             changed.await;

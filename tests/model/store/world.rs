@@ -9,6 +9,7 @@ use super::gates::Gates;
 use super::guard::Guards;
 use super::manner::Manner;
 use super::record::Record;
+use super::room::Stand;
 use super::turn::Kept;
 use super::turns::Rotation;
 
@@ -30,6 +31,8 @@ pub(super) struct World {
     pub(super) gates: Gates,
     /// By queue and task, the turns of its partitions.
     pub(super) rotations: BTreeMap<(Name, Name), Rotation>,
+    /// The producers that wait for room, in the order of their arrival.
+    pub(super) line: Vec<Stand>,
     /// How many claims there were.
     pub(super) claims: u64,
 }

@@ -8,11 +8,17 @@ use super::{Shared, line, read, scripts};
 use crate::error::{Error, Result};
 use crate::job::{Due, JobId};
 use crate::name::Name;
+use crate::store::never_fits;
 use crate::store::types::{Enqueue, Enqueued, NewJob};
 
 pub(super) async fn enqueue(store: &Arc<Shared>, batch: Enqueue) -> Result<Vec<Enqueued>> {
     refuse_ids_of_other_queues(store, &batch).await?;
-    line::enqueue(store, batch).await
+    let Some(producer) = batch.producer else { return line::enqueue(store, batch).await };
+    // Listen first, then look: room that comes in between is told.
+    store.hub.await_room(producer);
+    let stored = line::enqueue(store, batch).await?;
+    store.hub.forget_room(producer);
+    Ok(stored)
 }
 
 /// Stores the batches that are not refused; answers each.
@@ -22,7 +28,7 @@ pub(super) async fn store_all(
     batches: &[Enqueue],
 ) -> Result<Vec<Result<Vec<Enqueued>>>> {
     loop {
-        let answer = store.run(&scripts::ENQUEUE, queue, arguments(batches)).await?;
+        let answer = store.run(&scripts::ENQUEUE, queue, arguments(batches, &store.handle)).await?;
         let mut parts = Parts::of(answer, store.place());
         if parts.text()? == "new" {
             store.make_known(queue).await?;
@@ -32,7 +38,7 @@ pub(super) async fn store_all(
     }
 }
 
-fn arguments(batches: &[Enqueue]) -> Vec<Vec<u8>> {
+fn arguments(batches: &[Enqueue], handle: &[u8; 16]) -> Vec<Vec<u8>> {
     let number = |number: usize| number.to_string().into_bytes();
     let jobs: Vec<&NewJob> = batches.iter().flat_map(|batch| &batch.jobs).collect();
     let mut args = Vec::with_capacity(2 * jobs.len() + 8 * batches.len());
@@ -43,6 +49,7 @@ fn arguments(batches: &[Enqueue]) -> Vec<Vec<u8>> {
     for batch in batches {
         let groups: Vec<&[NewJob]> = batch.jobs.chunk_by(are_alike).collect();
         args.push(batch.max_pending.map(|jobs| jobs.to_string()).unwrap_or_default().into_bytes());
+        args.push(batch.producer.map(|id| [*id.as_bytes(), *handle].concat()).unwrap_or_default());
         args.push(number(groups.len()));
         for group in groups {
             args.push(head(&group[0], group.len()));
@@ -114,6 +121,12 @@ fn read_answer(batch: &Enqueue, parts: &mut Parts<'_>, place: &str) -> Result<Re
             let (max_pending, pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
             let mut text = || parts.next().unwrap_or_default().to_owned();
             Ok(Err(Error::PartitionFull { task: text(), partition: text(), max_pending, pending }))
+        }
+        "never" => {
+            let told = String::from_utf8_lossy(&told);
+            let numbers = read_numbers(&mut told.splitn(2, ' '));
+            let (jobs, max_pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
+            Ok(Err(never_fits(jobs, max_pending)))
         }
         _ => {
             let mut told = Unpacked(&told);

@@ -1,7 +1,7 @@
 //! What the server's messages are told to: those of this handle who wait for a bell, an end, or a call.
 //!
 //! A message is a kind, its body and the queue: `b` a bell that is handed to a wait, `m` the next moment for the wait that
-//! keeps its queue's time, `e` the end of a job. When the connection breaks, messages may be lost: then all who wait look
+//! keeps its queue's time, `e` the end of a job, `r` room for a producer. When the connection breaks, messages may be lost: then all who wait look
 //! for themselves.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::wire::Unpacked;
 use crate::clock::{Clock, Timestamp};
 use crate::job::JobId;
 use crate::name::Name;
-use crate::store::types::WorkerId;
+use crate::store::types::{ProducerId, WorkerId};
 
 /// Those who wait.
 #[derive(Default)]
@@ -28,6 +28,7 @@ struct State {
     waits: HashMap<u64, Waiting>,
     ends: HashMap<JobId, (usize, Arc<Notify>)>,
     calls: HashMap<WorkerId, Calls>,
+    rooms: HashMap<ProducerId, Arc<Notify>>,
 }
 
 /// The calls of a worker.
@@ -141,6 +142,12 @@ impl Hub {
                     notify.notify_waiters();
                 }
             }
+            b'r' => {
+                let producer = ProducerId::from_bytes(message.id()?);
+                if let Some(notify) = self.lock().rooms.get(&producer) {
+                    notify.notify_one();
+                }
+            }
             _ => {}
         }
         None
@@ -154,6 +161,9 @@ impl Hub {
         }
         for (_, notify) in state.ends.values() {
             notify.notify_waiters();
+        }
+        for notify in state.rooms.values() {
+            notify.notify_one();
         }
         for calls in state.calls.values_mut() {
             calls.has_looked = false;
@@ -207,6 +217,16 @@ impl Hub {
                 state.ends.remove(&job);
             }
         }
+    }
+
+    /// Where a producer is told of room, from now on. What it is told while it does not listen is kept.
+    pub(super) fn await_room(&self, producer: ProducerId) -> Arc<Notify> {
+        self.lock().rooms.entry(producer).or_default().clone()
+    }
+
+    /// A producer waits no more; false if it did not.
+    pub(super) fn forget_room(&self, producer: ProducerId) -> bool {
+        self.lock().rooms.remove(&producer).is_some()
     }
 
     /// Where a worker's calls come in, from now on, and whether it has looked for those from before. A call that finds it

@@ -6,7 +6,7 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them.
-const OF_QUEUE: [&str; 30] = [
+const OF_QUEUE: [&str; 32] = [
     // hash: id → what never changes: moments, rank, task, settings, partition, payload
     "bodies",
     // hash: id → state, counters, moments, worker; absent before the first start, unless the job can expire
@@ -54,7 +54,7 @@ const OF_QUEUE: [&str; 30] = [
     // set: `worker id` of each running job that was cancelled and whose worker does not know
     "called",
     // hash: is_known, waits, keeper, alarm_taken, beat_at, quiet_ms, lease_ms, reap_after, silent_at, limits_version,
-    // max_pending, reopens (the cursor at which partitions are looked at again)
+    // max_pending, reopens (the cursor at which partitions are looked at again), arrivals (of producers, while any wait)
     "meta",
     // hash: lane of a partition of which something is pending or running → how much of it, its turn and its place
     "partitions",
@@ -68,6 +68,10 @@ const OF_QUEUE: [&str; 30] = [
     "delayed",
     // zset by the moment at which they have left every window: starts of partitions, as in `starts`
     "logs",
+    // hash: producer that waits for room → until when it is kept, jobs, handle, and its member of the lines
+    "producers",
+    // zset, all of score 0: `line \0 number producer`, where a line is '' for the queue or a lane of a partition
+    "producer_line",
 ];
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.

@@ -18,6 +18,7 @@ mod link;
 mod open;
 mod options;
 mod read;
+mod room;
 mod scripts;
 #[cfg(feature = "tls")]
 mod tls;
@@ -43,8 +44,8 @@ use self::link::Link;
 use self::scripts::Script;
 use self::wire::Parts;
 use super::{
-    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
-    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, ProducerId, Scope,
+    Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -218,6 +219,17 @@ impl Store for RedisStore {
 
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
         Box::pin(enqueue::enqueue(&self.shared, batch))
+    }
+
+    fn room(&self, _queue: &Name, producer: ProducerId) -> Step<'_, ()> {
+        Box::pin(async move {
+            room::room(&self.shared, producer).await;
+            Ok(())
+        })
+    }
+
+    fn leave_line(&self, queue: &Name, producer: ProducerId) {
+        room::leave_line(&self.shared, queue, producer);
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {

@@ -30,6 +30,7 @@ macro_rules! of_queue {
             include_str!("lua/lib/holds.lua"),
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),
+            include_str!("lua/lib/room.lua"),
             $(include_str!(concat!("lua/", $file, ".lua"))),+,
             "end)()",
         ]));
@@ -53,6 +54,7 @@ of_queue! {
     EXTEND "lib/house" "extend";
     ENTER "enter";
     LEAVE "leave";
+    LEAVE_LINE "leave_line";
     ALARM "alarm";
     KNOW "know";
     FORGET "forget";

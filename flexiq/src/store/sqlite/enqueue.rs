@@ -10,6 +10,7 @@ use super::failure::Tried;
 use super::gates::{gate_name, scope};
 use super::lanes::{LaneId, QueueId};
 use super::limits::set_max_pending;
+use super::room::kept;
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::error::Error;
@@ -34,7 +35,7 @@ pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enque
         if !job.partition.is_empty()
             && let Entry::Vacant(entry) = of_partitions.entry(lane)
         {
-            entry.insert(Admission::of_partition(write, job, lane)?);
+            entry.insert(Admission::of_partition(write, batch, queue, job, lane)?);
         }
         let answer = enqueue_one(write, &batch.queue, queue, lane, job)?;
         if !answer.is_duplicate {
@@ -67,6 +68,8 @@ struct Bound {
     max_pending: i64,
     /// Before this batch.
     pending: i64,
+    /// For producers that stand before this one.
+    kept: i64,
     new: i64,
 }
 
@@ -81,10 +84,17 @@ impl Admission {
             .prepare_cached("SELECT pending FROM flexiq_queues WHERE queue = ?1")?
             .query_row([queue], |row| row.get(0))?;
         let pending = written + write.ledger.pending(queue);
-        Ok(Self { bound: Some(Bound { max_pending, pending, new: 0 }) })
+        let kept = kept(write, queue, "", batch.producer)?;
+        Ok(Self { bound: Some(Bound { max_pending, pending, kept, new: 0 }) })
     }
 
-    fn of_partition(write: &Write<'_>, job: &NewJob, lane: LaneId) -> rusqlite::Result<Self> {
+    fn of_partition(
+        write: &Write<'_>,
+        batch: &Enqueue,
+        queue: QueueId,
+        job: &NewJob,
+        lane: LaneId,
+    ) -> rusqlite::Result<Self> {
         let name = gate_name(&job.task, &job.partition);
         let set = set_max_pending(write.connection, scope::PARTITION, &name)?;
         let declared = job.max_pending_per_partition.map(number);
@@ -94,14 +104,15 @@ impl Admission {
             .prepare_cached("SELECT scheduled + ready FROM flexiq_lanes WHERE lane = ?1")?
             .query_row([lane], |row| row.get(0))?;
         let pending = written + write.ledger.pending_of(lane);
-        Ok(Self { bound: Some(Bound { max_pending, pending, new: 0 }) })
+        let kept = kept(write, queue, &name, batch.producer)?;
+        Ok(Self { bound: Some(Bound { max_pending, pending, kept, new: 0 }) })
     }
 
     /// Admits one that is new.
     fn admit(&mut self, full: impl FnOnce(u64, u64) -> Error) -> Result<(), Error> {
-        let Some(Bound { max_pending, pending, new }) = &mut self.bound else { return Ok(()) };
+        let Some(Bound { max_pending, pending, kept, new }) = &mut self.bound else { return Ok(()) };
         *new += 1;
-        if *pending + *new <= *max_pending {
+        if *pending + *kept + *new <= *max_pending {
             return Ok(());
         }
         let count = |jobs: i64| u64::try_from(jobs).unwrap_or(0);
@@ -109,7 +120,7 @@ impl Admission {
     }
 }
 
-fn number(jobs: u64) -> i64 {
+pub(super) fn number(jobs: u64) -> i64 {
     i64::try_from(jobs).unwrap_or(i64::MAX)
 }
 

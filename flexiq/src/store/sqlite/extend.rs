@@ -7,6 +7,7 @@ use super::failure::Tried;
 use super::guard;
 use super::house::{all_queues, all_waiting, keep_house, next_moment};
 use super::prune::prune_queue;
+use super::room;
 use super::starts::forget_over;
 use super::write::Write;
 use crate::name::Name;
@@ -40,6 +41,7 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
         prune_queue(write, queue, MOST_PRUNED)?;
     }
     forget_the_dead(write)?;
+    room::forget_gone(write)?;
     write.shows_ready()?;
     write.news.waiting.extend(all_waiting(write.connection)?);
     for name in awaited {

@@ -68,6 +68,7 @@ impl Foreign {
             }
         }
         hub.ends.look(connection)?;
+        hub.rooms.look(connection, lanes, now)?;
         // Only now: what failed is looked at again.
         self.seen = Some(version);
         Ok(())

@@ -14,6 +14,7 @@ use super::ended::Ends;
 use super::file_id::FileId;
 use super::lanes::{Lane, Lanes};
 use super::news::News;
+use super::rooms::Rooms;
 use crate::clock::Timestamp;
 use crate::store::types::WorkerId;
 
@@ -23,6 +24,7 @@ pub(super) struct Hub {
     bells: Mutex<Bells>,
     pub(super) ends: Ends,
     pub(super) calls: Calls,
+    pub(super) rooms: Rooms,
     watched: AtomicUsize,
 }
 
@@ -105,6 +107,12 @@ impl Hub {
         drop(bells);
         for worker in news.called {
             self.calls.call(worker);
+        }
+        for stand in news.stands {
+            self.rooms.stands(stand);
+        }
+        if news.is_room_anywhere {
+            self.rooms.look(connection, lanes, now)?;
         }
         self.ends.tell(&news.ended, connection)
     }

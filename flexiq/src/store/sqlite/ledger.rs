@@ -1,6 +1,6 @@
 //! How many jobs of each lane are in which state, kept up once per transaction instead of once per job.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, params};
 
@@ -16,7 +16,12 @@ const STATES: usize = 7;
 pub(super) struct Ledger {
     /// In the order of the file.
     moved: BTreeMap<LaneId, Moved>,
+    /// The lanes that hold fewer pending jobs now, which may be room for a producer.
+    pub(super) left: Left,
 }
+
+/// Lanes that pending jobs have left.
+pub(super) type Left = BTreeSet<LaneId>;
 
 #[derive(Clone, Copy, Debug)]
 struct Moved {
@@ -98,6 +103,9 @@ impl Ledger {
         let mut lane_moved_ready = connection.prepare_cached(include_str!("sql/lane_moved_ready.sql"))?;
         for (lane, Moved { queue, by_state }) in std::mem::take(&mut self.moved) {
             let [scheduled, ready, running, succeeded, dead, cancelled, expired] = by_state;
+            if scheduled + ready < 0 {
+                self.left.insert(lane);
+            }
             // Without a change in `ready`, its partial index is left alone.
             if ready == 0 {
                 lane_moved.execute(params![lane, scheduled, running, succeeded, dead, cancelled, expired])?;

@@ -75,6 +75,7 @@ pub(super) fn forget_empty(write: &Write<'_>, scope: u8, name: &str) -> rusqlite
 /// Has the bells set right of all that waits behind a gate that has changed.
 pub(super) fn ring_for(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
     write.shows_ready()?;
+    write.news.is_room_anywhere = true;
     let task = match (scope, parts_of(name)) {
         (scope::PARTITION, Some((task, partition))) => {
             for (queue, lane) in lanes_of(write.connection, task, partition)? {

@@ -35,6 +35,8 @@ mod reader;
 mod register;
 mod retention;
 mod retry;
+mod room;
+mod rooms;
 mod starts;
 mod ticket;
 mod turn;
@@ -59,8 +61,8 @@ use self::ticket::Asked;
 use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
-    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Scope, Standing,
-    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, LONGEST_STAND,
+    ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -182,7 +184,36 @@ impl Store for SqliteStore {
     }
 
     fn enqueue(&self, batch: Enqueue) -> Step<'_, Vec<Enqueued>> {
-        self.write(Priority::Normal, move |write| enqueue::enqueue(write, &batch))
+        let Some(producer) = batch.producer else {
+            return self.write(Priority::Normal, move |write| enqueue::enqueue(write, &batch));
+        };
+        // Listen first, then look: room that comes in between is told.
+        self.hub.rooms.enter(producer);
+        let step = self.write(Priority::Normal, move |write| room::enqueue_or_stand(write, &batch, producer));
+        Box::pin(async move {
+            let stored = step.await??;
+            self.hub.rooms.forget(producer);
+            Ok(stored)
+        })
+    }
+
+    fn room(&self, _queue: &Name, producer: ProducerId) -> Step<'_, ()> {
+        Box::pin(async move {
+            let told = self.hub.rooms.enter(producer);
+            let _watch = self.hub.watch();
+            self.writer.nudge();
+            tokio::select! {
+                () = told.notified() => {}
+                () = self.options.clock.sleep(LONGEST_STAND) => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn leave_line(&self, _queue: &Name, producer: ProducerId) {
+        if self.hub.rooms.forget(producer) {
+            self.writer.ask(Priority::Normal, move |write| Ok(room::leave(write, producer)?)).leave();
+        }
     }
 
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer> {
@@ -344,7 +375,7 @@ mod tests {
             expires: None,
             outset: Outset::default(),
         };
-        Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect(), max_pending: None }
+        Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect(), max_pending: None, producer: None }
     }
 
     fn turn(number: u64, finishes: Vec<Finish>, most: u32) -> Turn {

@@ -6,7 +6,7 @@ use super::lanes::LaneId;
 use crate::clock::Timestamp;
 use crate::job::JobId;
 use crate::name::Name;
-use crate::store::types::WorkerId;
+use crate::store::types::{ProducerId, WorkerId};
 
 /// What a committed request has to tell.
 #[derive(Debug, Default)]
@@ -28,6 +28,18 @@ pub(super) struct News {
     pub(super) ended: Vec<JobId>,
     /// Workers of which a job was cancelled.
     pub(super) called: Vec<WorkerId>,
+    /// Producers that stand in line now.
+    pub(super) stands: Vec<Stand>,
+    /// A limit was changed, or a producer has left its line: those who wait may have room.
+    pub(super) is_room_anywhere: bool,
+}
+
+/// A producer that stands in the line of a queue, or of one partition of it.
+#[derive(Debug)]
+pub(super) struct Stand {
+    pub(super) producer: ProducerId,
+    pub(super) queue: Name,
+    pub(super) gate: String,
 }
 
 /// What a claim saw at its end.

@@ -41,6 +41,11 @@ pub(super) struct Asked<T> {
 }
 
 impl<T> Asked<T> {
+    /// Leaves the request to the store: nobody waits for its answer.
+    pub(super) fn leave(mut self) {
+        self.ticket = Arc::default();
+    }
+
     /// Waits for the answer, for `timeout` of real time at most.
     pub(super) async fn within(mut self, timeout: Duration, place: &str) -> Result<T> {
         let (effect, reason) = match tokio::time::timeout(timeout, &mut self.answer).await {

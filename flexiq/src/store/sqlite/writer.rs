@@ -16,7 +16,7 @@ use super::failure::{Failure, Tried, again, explain, is_busy};
 use super::foreign::Foreign;
 use super::hub::Hub;
 use super::lanes::Lanes;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Left};
 use super::news::News;
 use super::ticket::{Asked, Ticket};
 use super::write::Write;
@@ -204,6 +204,13 @@ fn commit_effect(error: &rusqlite::Error) -> Effect {
     }
 }
 
+/// What one transaction has carried out.
+struct Group {
+    requests: Vec<Box<dyn Request>>,
+    news: Vec<News>,
+    left: Left,
+}
+
 /// The writer thread and all that it holds.
 struct Office {
     connection: Connection,
@@ -232,11 +239,11 @@ impl Office {
                 }
                 continue;
             }
-            let (requests, news, committed) = self.transact();
+            let (group, committed) = self.transact();
             if committed.is_ok() {
-                self.tell(tick, news);
+                self.tell(tick, group.news, &group.left);
             }
-            for request in requests {
+            for request in group.requests {
                 request.reply(&committed, &self.place);
             }
         }
@@ -304,7 +311,7 @@ impl Office {
     }
 
     /// Carries out what is there, and commits.
-    fn transact(&mut self) -> (Vec<Box<dyn Request>>, Vec<News>, rusqlite::Result<()>) {
+    fn transact(&mut self) -> (Group, rusqlite::Result<()>) {
         let start = Instant::now();
         let mut ledger = Ledger::default();
         let mut requests = Vec::new();
@@ -332,7 +339,7 @@ impl Office {
                 tracing::error!(store = %self.place, %error, "cannot roll back");
             }
         }
-        (requests, all_news, committed)
+        (Group { requests, news: all_news, left: ledger.left }, committed)
     }
 
     /// Carries out one request; an error means that the whole transaction is gone.
@@ -375,13 +382,17 @@ impl Office {
     }
 
     /// Tells those who wait what has been committed.
-    fn tell(&mut self, tick: u64, all_news: Vec<News>) {
+    fn tell(&mut self, tick: u64, all_news: Vec<News>, left: &Left) {
         let now = self.clock.now();
         for news in all_news {
             if let Err(error) = self.hub.tell(tick, news, now, &self.connection, &mut self.lanes) {
                 // Whoever waits is woken by the next beat instead.
                 tracing::warn!(store = %self.place, %error, "cannot ring for what was stored");
             }
+        }
+        if let Err(error) = self.hub.rooms.look_at(left, &self.connection, &mut self.lanes, now) {
+            // They come again by themselves.
+            tracing::warn!(store = %self.place, %error, "cannot tell producers of the room that there is");
         }
     }
 

@@ -19,5 +19,6 @@ jobs.end_job(id, job, CANCELLED, 0, DAY)
 write_moves()
 ring_for_moves()
 tell_ends()
+if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell() end
 tell_keeper()
 return { 'done' }

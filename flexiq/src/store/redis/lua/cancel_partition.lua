@@ -37,5 +37,6 @@ for worker in pairs(workers) do
   redis.call('PUBLISH', prefix .. ':called', worker)
 end
 tell_ends()
+if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell() end
 tell_keeper()
 return { done, requested, #pending > most and 1 or 0 }

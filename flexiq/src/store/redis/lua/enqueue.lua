@@ -1,12 +1,14 @@
 -- enqueue: stores batches, of each all or none, and rings for what is ready.
 -- ARGV  4 whether an id is named twice, 5 number of jobs, then all ids in order; then the number of batches; then of each
---       batch max_pending ('' for none) and number of groups; of each group of its jobs that have one lane, rank, due time
---       and expiry: its head and the number of jobs; and then what of each job's body follows the beginning
+--       batch max_pending ('' for none), the producer and handle that stand in line ('' for none) and number of groups; of
+--       each group of its jobs that have one lane, rank, due time and expiry: its head and the number of jobs; and then what of
+--       each job's body follows the beginning
 -- Returns 'new' for a queue that is not known yet, or 'done' and two of each batch: 'clash', and id and task of the job
--- that is there; 'full', and limit and pending jobs; 'crowded', and those of a partition, its task and its name; or
--- 'stored', and a character for each job: 'n'ew or 'd'uplicate
+-- that is there; 'full', and limit and pending jobs; 'crowded', and those of a partition, its task and its name; 'never',
+-- and the jobs that would not even fit alone and their limit; or 'stored', and a character for each job: 'n'ew or
+-- 'd'uplicate
 local repeats, jobs = ARGV[4] == '1', tonumber(ARGV[5])
-local is_known, set = unpack(redis.call('HMGET', meta, 'is_known', 'max_pending'))
+local is_known, set, arrivals = unpack(redis.call('HMGET', meta, 'is_known', 'max_pending', 'arrivals'))
 if not is_known then return { 'new' } end
 
 -- The bodies that are there by the index of their job, and the tasks of jobs that are stored now.
@@ -39,23 +41,25 @@ end
 
 local pending, stored_before = nil, 0
 
+-- What is left of room behind those who stand in line before a producer.
+local function room_behind(line, id, room)
+  if arrivals and room > 0 then room = room - of_room().kept(line, id, room) end
+  return math.max(room, 0)
+end
+
 -- How many more the queue takes, and what is pending.
-local function room_of_queue(max_pending)
-  if not pending then
-    pending = redis.call('HLEN', bodies) - leased()
-    for state = SUCCEEDED, EXPIRED do
-      pending = pending - redis.call('ZCARD', ended_keys[state])
-    end
-  end
+local function room_of_queue(max_pending, id)
+  pending = pending or pending_jobs()
   local all = pending + stored_before
-  return math.max(max_pending - all, 0), all
+  return room_behind('', id, max_pending - all), all
 end
 
 -- The pending jobs of partitions, with those of batches that are stored in this step.
 local pending_of = {}
 
--- The first job, counted among the new, that a partition does not take; then its limit, what is pending, task and name.
-local function look_into_partitions(groups, answers)
+-- The first job, counted among the new, that a partition does not take; then its limit, what is pending, task and name; then
+-- its group and the limit.
+local function look_into_partitions(groups, answers, id)
   local of_batch, number, at = {}, 0, 0
   for _, group in ipairs(groups) do
     local new = group.jobs
@@ -69,10 +73,10 @@ local function look_into_partitions(groups, answers)
     local most = group.partition and tonumber(redis.call('HGET', limits, lane .. '\0') or group.max_pending)
     if most and new > 0 then
       pending_of[lane] = pending_of[lane] or of_partitions().pending_of(lane)
-      local room = math.max(most - pending_of[lane] - (of_batch[lane] or 0), 0)
+      local room = room_behind(lane, id, most - pending_of[lane] - (of_batch[lane] or 0))
       if new > room then
         local told = { text_of(most), text_of(pending_of[lane]), group.task, group.partition }
-        return number + room, table.concat(told, ' ')
+        return number + room, table.concat(told, ' '), group, most
       end
     end
     of_batch[lane] = (of_batch[lane] or 0) + new
@@ -81,18 +85,46 @@ local function look_into_partitions(groups, answers)
   return nil
 end
 
+-- The new jobs of a batch in one lane.
+local function new_in(lane, groups, answers)
+  local new, at = 0, 0
+  for _, group in ipairs(groups) do
+    for i = at + 1, at + group.jobs do
+      if group.lane == lane and (not answers or answers[i] == 'n') then new = new + 1 end
+    end
+    at = at + group.jobs
+  end
+  return new
+end
+
+-- Lets a producer that was refused stand in line, unless its jobs would never fit.
+local function refuse(word, told, producer, line, jobs, declared, most)
+  if producer == '' then return word, told end
+  if jobs > most then return 'never', text_of(jobs) .. ' ' .. text_of(most) end
+  declared = math.min(tonumber(declared) or 0, FAR)
+  of_room().stand(line, string.sub(producer, 1, 16), string.sub(producer, 17), jobs, declared)
+  arrivals = true
+  return word, told
+end
+
 -- What does not take all of a batch, and what to say of it; nil if there is room.
-local function find_full(max_pending, new, groups, answers, in_partitions)
-  local full_at, told
-  if in_partitions then full_at, told = look_into_partitions(groups, answers) end
+local function find_full(declared, new, groups, answers, in_partitions, producer)
+  local id, max_pending = string.sub(producer, 1, 16), tonumber(set or declared)
+  local full_at, told, group, most
+  if in_partitions then full_at, told, group, most = look_into_partitions(groups, answers, id) end
   if max_pending and new > 0 then
-    local room, before = room_of_queue(max_pending)
+    local room, before = room_of_queue(max_pending, id)
     if new > room and (not full_at or room <= full_at) then
-      return 'full', text_of(max_pending) .. ' ' .. text_of(before)
+      told = text_of(max_pending) .. ' ' .. text_of(before)
+      return refuse('full', told, producer, '', new, declared, max_pending)
     end
   end
-  if full_at then return 'crowded', told end
+  if full_at then
+    local lane = group.lane
+    return refuse('crowded', told, producer, lane, new_in(lane, groups, answers), group.max_pending, most)
+  end
   stored_before = stored_before + new
+  if arrivals and producer ~= '' then of_room().leave(id) end
   return nil
 end
 
@@ -141,8 +173,8 @@ end
 local answer, at, index = { 'done' }, 7 + jobs, 1
 for _ = 1, tonumber(ARGV[6 + jobs]) do
   local groups, all, in_partitions = {}, 0, false
-  local max_pending, number = tonumber(set or ARGV[at]), tonumber(ARGV[at + 1])
-  at = at + 2
+  local max_pending, producer, number = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
+  at = at + 3
   for i = 1, number do
     local rank, given, due, expires, task, of_group, tail_at = struct.unpack('>BBI6I6Bc0I4', ARGV[at])
     local lane, partition, most = task, nil, nil
@@ -167,7 +199,7 @@ for _ = 1, tonumber(ARGV[6 + jobs]) do
     end
   end
   local full, told
-  if not clash then full, told = find_full(max_pending, new, groups, answers, in_partitions) end
+  if not clash then full, told = find_full(max_pending, new, groups, answers, in_partitions, producer) end
   if clash then
     answer[#answer + 1], answer[#answer + 2] = 'clash', clash
   elseif full then
@@ -190,5 +222,6 @@ end
 call_in_pieces('HSET', bodies, stored)
 write_moves()
 ring_for_moves()
+if arrivals then of_room().tell() end
 tell_keeper()
 return answer

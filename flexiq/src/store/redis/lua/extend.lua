@@ -54,5 +54,6 @@ for _, task in ipairs(waiting_tasks()) do
   if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end
 end
 tell_ends()
+if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell_all() end
 tell_keeper()
 return { is_older and 1 or 0, table.concat(told) }

@@ -61,4 +61,5 @@ for _, task in ipairs(waiting_tasks()) do
     set_right(task)
   end
 end
+if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell_all() end
 tell_keeper()

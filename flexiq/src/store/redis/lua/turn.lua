@@ -40,7 +40,7 @@ end
 
 local kept = redis.call('HGET', turns, worker)
 if kept and number <= struct.unpack('>I6', kept) then return answer_again(kept) end
-local silent_at, alarm_taken = unpack(redis.call('HMGET', meta, 'silent_at', 'alarm_taken'))
+local silent_at, alarm_taken, arrivals = unpack(redis.call('HMGET', meta, 'silent_at', 'alarm_taken', 'arrivals'))
 if has_claim and ARGV[6] == '0' and silent_at and tonumber(silent_at) <= now then return { 'settle' } end
 
 if ARGV[7] ~= '0' then finish(worker, 9) end
@@ -51,6 +51,7 @@ else
   ring_for_moves()
 end
 tell_ends()
+if arrivals then of_room().tell() end
 tell_keeper()
 
 local told, heads = table.concat(answers), table.concat(counters)

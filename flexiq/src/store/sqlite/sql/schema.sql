@@ -91,6 +91,19 @@ CREATE TABLE flexiq_limits (
     PRIMARY KEY (scope, name)
 ) WITHOUT ROWID;
 
+-- The producers that wait for room, in the order of their arrival. A gate is '' for the queue, or task:partition.
+CREATE TABLE flexiq_producers (
+    number      INTEGER PRIMARY KEY,
+    producer    BLOB    NOT NULL UNIQUE,
+    queue       INTEGER NOT NULL,
+    gate        TEXT    NOT NULL,
+    jobs        INTEGER NOT NULL, -- that it wants room for
+    max_pending INTEGER,          -- that it declares
+    until       INTEGER NOT NULL  -- it has gone if it has not come again
+);
+
+CREATE INDEX flexiq_producers_in_line ON flexiq_producers (queue, gate, number);
+
 -- What each worker declares, also that it declares no limit. The youngest living worker's holds.
 CREATE TABLE flexiq_declarations (
     scope          INTEGER NOT NULL,

@@ -29,6 +29,7 @@ end
 local function count(state, lane, jobs)
   local by_lane = list_of(moved, state)
   by_lane[lane] = (by_lane[lane] or 0) + jobs
+  if jobs < 0 and state <= READY then made_room[lane] = true end
 end
 
 -- Adds to the counts of a hash; those of nothing are deleted.

@@ -24,6 +24,18 @@ local function leased()
   return math.max(redis.call('ZCARD', leases) - 1, 0)
 end
 
+-- The jobs that are scheduled or ready.
+local function pending_jobs()
+  local pending = redis.call('HLEN', bodies) - leased()
+  for state = SUCCEEDED, EXPIRED do
+    pending = pending - redis.call('ZCARD', ended_keys[state])
+  end
+  return pending
+end
+
+-- The lanes that pending jobs have left: there may be room for a producer that waits.
+local made_room = {}
+
 -- No moment lies beyond this: an order of rank and age then fits a number exactly.
 local FAR = 2 ^ 44 - 1
 local DAY = 86400000
