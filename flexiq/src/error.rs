@@ -65,7 +65,8 @@ pub enum Error {
         known: u32,
     },
 
-    /// The queue holds as many pending jobs as it may. Nothing was stored.
+    /// The queue holds as many pending jobs as it may, or what is left is kept for producers that
+    /// [wait](crate::Enqueue::or_wait). Nothing was stored.
     #[error("queue {queue} is full: {pending} pending jobs, and max_pending is {max_pending}")]
     QueueFull {
         /// The queue.
@@ -76,7 +77,8 @@ pub enum Error {
         pending: u64,
     },
 
-    /// The partition holds as many pending jobs as it may. Nothing was stored.
+    /// The partition holds as many pending jobs as it may, or what is left is kept for producers that
+    /// [wait](crate::Enqueue::or_wait). Nothing was stored.
     #[error(
         "partition {partition:?} of task {task} is full: {pending} pending jobs, and max_pending_per_partition is \
          {max_pending}"

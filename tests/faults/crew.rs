@@ -6,6 +6,7 @@
 //! faults-crew store URL LEDGER            a producer: calls and batches, one after the other, until it is killed
 //! faults-crew again URL LEDGER FOLDER     a producer that sends once more what the ledgers of a folder leave unknown
 //! faults-crew press URL LEDGER PENDING N  eight threads that press N jobs each on a queue that takes PENDING
+//! faults-crew queue URL LEDGER PENDING N  the same, and each waits until there is room
 //! ```
 
 use std::path::Path;
@@ -15,6 +16,8 @@ use flexiq::{Context, Effect, Error, JobId, Queue};
 use flexiq_tests::ledger::{Answer, Call, History, Line, Pen};
 
 const LEASE: Duration = Duration::from_secs(2);
+/// Longer than any test.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Killed often, and never dead of it.
 #[flexiq::task(queue = "kill-loop", max_losses = 1_000_000, result_ttl = "1d")]
@@ -70,9 +73,14 @@ async fn main() -> flexiq::Result<()> {
         ["idle", url, ledger] => idle(url, &pen(ledger)).await,
         ["store", url, ledger] => store(url, &pen(ledger)).await,
         ["again", url, ledger, folder] => again(url, &pen(ledger), Path::new(folder)).await,
-        ["press", url, ledger, pending, jobs] => press(url, &pen(ledger), number(pending), number(jobs)),
+        ["press", url, ledger, pending, jobs] => {
+            press(url, &pen(ledger), number(pending), number(jobs), Duration::ZERO)
+        }
+        ["queue", url, ledger, pending, jobs] => {
+            press(url, &pen(ledger), number(pending), number(jobs), PATIENCE)
+        }
         _ => {
-            eprintln!("usage: faults-crew work|idle|store|again|press URL LEDGER …");
+            eprintln!("usage: faults-crew work|idle|store|again|press|queue URL LEDGER …");
             std::process::exit(2);
         }
     }
@@ -143,24 +151,25 @@ async fn again(url: &str, pen: &Pen, folder: &Path) -> flexiq::Result<()> {
     Ok(())
 }
 
-fn press(url: &str, pen: &Pen, pending: usize, jobs: usize) -> flexiq::Result<()> {
+fn press(url: &str, pen: &Pen, pending: usize, jobs: usize, patience: Duration) -> flexiq::Result<()> {
     let queue = Queue::builder(url).max_pending("narrow", pending as u64).open().blocking()?;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| press_alone(&queue, pen, jobs))).collect();
+        let threads: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| press_alone(&queue, pen, jobs, patience))).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("it does not panic"))
     })
 }
 
 /// Presses jobs until so many were sent, stored or not: by themselves and in batches of up to 64.
-fn press_alone(queue: &Queue, pen: &Pen, jobs: usize) -> flexiq::Result<()> {
+fn press_alone(queue: &Queue, pen: &Pen, jobs: usize, patience: Duration) -> flexiq::Result<()> {
     let mut sent = 0;
     for call in 0_usize.. {
         let batch: Vec<JobId> = (0..1 << (call % 7)).map(|_| JobId::new()).collect();
         let intent = pen.intend(&batch);
         let answer = match batch.as_slice() {
-            [job] => enqueue_pressed(queue).id(*job).blocking().map(drop),
+            [job] => enqueue_pressed(queue).id(*job).or_wait(patience).blocking().map(drop),
             jobs => queue
-                .enqueue_many(jobs.iter().map(|job| enqueue_pressed(queue).id(*job)))
+                .enqueue_many(jobs.iter().map(|job| enqueue_pressed(queue).id(*job).or_wait(patience)))
                 .blocking()
                 .map(drop),
         };

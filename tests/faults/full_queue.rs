@@ -19,13 +19,31 @@ const JOBS: usize = 1_500;
 
 #[test]
 fn no_producer_of_many_passes_max_pending_by_one() {
+    let pressed = press("press", JOBS);
+    assert!(pressed.refused > 0, "the queue was never full: {} at most", pressed.most);
+}
+
+#[test]
+fn producers_of_many_processes_that_wait_all_get_in_and_pass_it_by_none() {
+    let pressed = press("queue", JOBS / 3);
+    assert_eq!(pressed.refused, 0, "all had time enough");
+    assert!(pressed.most > MAX_PENDING / 2, "the queue was never full: {} at most", pressed.most);
+}
+
+struct Pressed {
+    refused: usize,
+    most: usize,
+}
+
+/// Two processes press on the queue, each with its manner, while a worker drains it.
+fn press(manner: &str, jobs: usize) -> Pressed {
     let place = Place::new();
     let queue = Queue::open(place.url()).blocking().expect("it opens");
     let log = StoreLog::keep(&place.url());
     let worker = Process::crew("work", &place.url(), &place.ledger().join("worker"), &["narrow"]);
-    let (pending, jobs) = (MAX_PENDING.to_string(), (JOBS * dose()).to_string());
+    let (pending, jobs) = (MAX_PENDING.to_string(), (jobs * dose()).to_string());
     let mut producers = ["first", "second"]
-        .map(|name| Process::crew("press", &place.url(), &place.ledger().join(name), &[&pending, &jobs]));
+        .map(|name| Process::crew(manner, &place.url(), &place.ledger().join(name), &[&pending, &jobs]));
 
     let is_over = AtomicBool::new(false);
     let sampled = thread::scope(|scope| {
@@ -46,13 +64,13 @@ fn no_producer_of_many_passes_max_pending_by_one() {
         .and_then(|most| check::calls(&history.calls, told.stored.iter().map(|(job, _)| *job)).map(|_| most))
         .unwrap_or_else(|found| panic!("{found}"));
     assert!(sampled <= MAX_PENDING as u64, "{sampled} were seen pending");
-    assert!(refused > 0, "the queue was never full: {most} at most");
     assert_eq!(history.stored().count(), told.stored.len());
     println!(
-        "full queue: {} calls, {refused} refused; {} jobs stored; at most {most} pending, {sampled} as sampled",
+        "full queue, {manner}: {} calls, {refused} refused; {} jobs stored; at most {most} pending, {sampled} as sampled",
         history.calls.len(),
         told.stored.len(),
     );
+    Pressed { refused, most }
 }
 
 /// The most pending jobs that were seen.

@@ -17,6 +17,7 @@ mod partitions;
 mod queues;
 mod shutdown;
 mod start;
+mod waiting;
 mod wake;
 
 use flexiq::Queue;

@@ -1,11 +1,12 @@
 //! Many calls in one step: all of them are stored, or none.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::{Answer, Enqueue, JobHandle, Queue};
+use super::{Answer, Enqueue, JobHandle, Queue, waiting};
 use crate::error::{Error, Result};
 use crate::store::{self, NewJob};
 
@@ -19,6 +20,7 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 pub struct Batch {
     queue: Queue,
     drafts: Vec<Draft>,
+    patience: Option<Duration>,
     error: Option<Error>,
 }
 
@@ -27,10 +29,12 @@ impl Queue {
     ///
     /// At most 10,000 jobs and 16 MiB; all of them are stored, or none.
     pub fn batch(&self) -> Batch {
-        Batch { queue: self.clone(), drafts: Vec::new(), error: None }
+        Batch { queue: self.clone(), drafts: Vec::new(), patience: None, error: None }
     }
 
     /// Stores calls of one task, all or none, and answers their handles in order.
+    ///
+    /// Where calls say [`or_wait`](Enqueue::or_wait), the longest time of them holds for all.
     ///
     /// # Errors
     ///
@@ -62,6 +66,13 @@ impl Batch {
         self
     }
 
+    /// Waits for `timeout` at most until there is room for all calls, where the queue or a partition is full, as
+    /// [`Enqueue::or_wait`] does for one. Calls that say so themselves may make it longer.
+    pub fn or_wait(mut self, timeout: Duration) -> Self {
+        self.patience = self.patience.max(Some(timeout));
+        self
+    }
+
     /// Stores all calls in one step, or none of them, and answers their handles in order.
     ///
     /// # Errors
@@ -73,9 +84,11 @@ impl Batch {
             if let Some(error) = self.error {
                 return Err(error);
             }
-            let Some(batch) = gather(&self.queue, self.drafts).await? else { return Ok(Vec::new()) };
+            let Some((batch, patience)) = gather(&self.queue, self.drafts).await? else {
+                return Ok(Vec::new());
+            };
             let name = batch.queue.clone();
-            let stored = self.queue.store().enqueue(batch).await?;
+            let stored = waiting::enqueue(&self.queue, batch, self.patience.max(patience)).await?;
             Ok(stored
                 .into_iter()
                 .map(|stored| JobHandle::new(self.queue.clone(), name.clone(), stored))
@@ -84,9 +97,10 @@ impl Batch {
     }
 }
 
-/// Resolves all drafts into one step of the store; `None` if there are none.
-async fn gather(handle: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enqueue>> {
+/// Resolves all drafts into one step of the store, and how long it waits for room; `None` if there are none.
+async fn gather(handle: &Queue, drafts: Vec<Draft>) -> Result<Option<(store::Enqueue, Option<Duration>)>> {
     let mut name = None;
+    let mut patience = None;
     let mut bytes = 0;
     let count = drafts.len();
     let mut jobs: Vec<NewJob> = Vec::with_capacity(count.min(MAX_JOBS));
@@ -100,16 +114,15 @@ async fn gather(handle: &Queue, drafts: Vec<Draft>) -> Result<Option<store::Enqu
             });
         }
         bytes += ready.job.payload.bytes.len();
+        patience = patience.max(ready.patience);
         jobs.push(ready.job);
     }
     if count > MAX_JOBS || bytes > MAX_BYTES {
         return Err(Error::BatchTooLarge { jobs: count, bytes });
     }
-    Ok(name.map(|queue| store::Enqueue {
-        max_pending: handle.declared_limits(&queue).max_pending,
-        queue,
-        jobs,
-        producer: None,
+    Ok(name.map(|queue| {
+        let max_pending = handle.declared_limits(&queue).max_pending;
+        (store::Enqueue { queue, jobs, max_pending, producer: None }, patience)
     }))
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Draft {
     due: Due,
     expires: Option<Duration>,
     outset: Outset,
+    patience: Option<Duration>,
     /// The first thing that was wrong: told when the draft is stored, where there is a result to tell it in.
     error: Option<Error>,
 }
@@ -39,6 +40,8 @@ enum Target {
 pub(super) struct Ready {
     pub(super) queue: Name,
     pub(super) job: NewJob,
+    /// How long it waits for room.
+    pub(super) patience: Option<Duration>,
 }
 
 /// What a task says of all its calls.
@@ -73,6 +76,7 @@ impl Draft {
             due: Due::NOW,
             expires: None,
             outset: Outset::default(),
+            patience: None,
             error: None,
         }
     }
@@ -134,6 +138,10 @@ impl Draft {
         self.outset.result_ttl = self.positive("result_ttl", result_ttl);
     }
 
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = Some(patience);
+    }
+
     fn positive(&mut self, what: &str, duration: Duration) -> Option<Duration> {
         if duration.is_zero() {
             self.refuse(Error::Invalid {
@@ -191,7 +199,7 @@ impl Draft {
             expires: self.expires.or(calling.expires),
             outset: self.outset,
         };
-        Ok(Ready { queue, job })
+        Ok(Ready { queue, job, patience: self.patience })
     }
 }
 

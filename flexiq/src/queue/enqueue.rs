@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
 use super::draft::Draft;
-use super::{Answer, JobHandle, Queue};
+use super::{Answer, JobHandle, Queue, waiting};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::job::{Due, JobId};
@@ -96,6 +96,54 @@ impl<T, Q> Enqueue<T, Q> {
         self.draft.set_id(id.into());
         self
     }
+
+    /// Waits for `timeout` at most until there is room, where the queue or the partition is full. Defaults to being
+    /// refused at once.
+    ///
+    /// Those who wait stand in line in the order of their arrival, and are told when there is room: nothing polls. Room is
+    /// kept for those who stand before, also from producers that do not wait; so a large batch is not overtaken
+    /// for ever, and those behind it wait until it has come in. A program that dies while it waits stands in the line for
+    /// 15 s at most. Dropping the future leaves the line. In a [`batch`](Queue::batch), the longest `timeout` of its calls
+    /// holds for the whole.
+    ///
+    /// A job that is stored already, by its [`id`](Self::id), is found first and does not wait.
+    ///
+    /// # Errors
+    ///
+    /// On awaiting it: [`Error::QueueFull`](crate::Error::QueueFull) or
+    /// [`Error::PartitionFull`](crate::Error::PartitionFull) when the time is over, and nothing is stored;
+    /// [`Error::StoreUnavailable`](crate::Error::StoreUnavailable) if the store was away then, with what is known;
+    /// [`Error::Invalid`](crate::Error::Invalid) at once if a batch is larger than `max_pending` and would never fit. Each
+    /// call of the store has its own time (`Queue::builder(url).timeout(..)`), so the answer to one that is under way when
+    /// the time is over is awaited.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use flexiq::{Error, Queue};
+    ///
+    /// #[flexiq::task(queue = "emails")]
+    /// async fn greet(name: String) {}
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> flexiq::Result<()> {
+    /// let queue = Queue::builder("sqlite::memory:").max_pending("emails", 1).open().await?;
+    /// let first = enqueue_greet(&queue, "Ada".into()).await?;
+    /// let (second, _) = tokio::join!(
+    ///     enqueue_greet(&queue, "Grace".into()).or_wait(Duration::from_secs(30)),
+    ///     first.cancel(), // makes room
+    /// );
+    /// assert!(!second?.is_duplicate());
+    ///
+    /// let third = enqueue_greet(&queue, "Edith".into()).or_wait(Duration::from_millis(10)).await;
+    /// assert!(matches!(third, Err(Error::QueueFull { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn or_wait(mut self, timeout: Duration) -> Self {
+        self.draft.set_patience(timeout);
+        self
+    }
 }
 
 impl<T> Enqueue<T, AnyQueue> {
@@ -141,7 +189,7 @@ impl<T, Q> IntoFuture for Enqueue<T, Q> {
                 max_pending,
                 producer: None,
             };
-            let answers = queue.store().enqueue(batch).await?;
+            let answers = waiting::enqueue(&queue, batch, ready.patience).await?;
             let stored = answers.first().copied().expect("a store answers each job of a batch");
             Ok(JobHandle::new(queue, ready.queue, stored))
         })

@@ -11,6 +11,7 @@ mod draft;
 mod enqueue;
 mod handle;
 mod limits;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::fmt;
