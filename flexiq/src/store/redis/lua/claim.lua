@@ -13,6 +13,9 @@ local function is_capped(through)
   return through.gate and through.gate.cap
 end
 
+-- Where there is no gate.
+local OPEN = { taken = 0 }
+
 -- A gate as this claim goes through it. It is asked for one more, so that it is known whether it is open afterwards.
 local function passage(gate, wanted)
   local most, opens = admit(gate, wanted + 1)
@@ -49,23 +52,16 @@ local function read_claim(claim_at)
   return wanted
 end
 
--- Nothing for a task whose kind of slot there is none of.
-local function read_room(text, slots)
-  local slot, most, max_losses = struct.unpack('>BI4I4', text)
-  if not slots[slot + 1] then return nil end
-  return { slot = slot + 1, most = most, max_losses = struct.pack('>I4', max_losses) }
-end
-
 -- The tasks of which something is ready, each behind its gate; first, the gate of the queue, and whether partitions wait.
 local function read_tasks(wanted)
   local all, names, tasks = redis.call('HGETALL', waiting), { '' }, {}
-  local ready, in_partitions = {}, {}
+  local ready, in_partitions, rooms, slots = {}, {}, wanted.rooms, wanted.slots
   for i = 1, #all, 2 do
     local name, jobs = all[i], tonumber(all[i + 1])
-    if string.byte(name, -1) == 2 then
-      in_partitions[string.sub(name, 1, -2)] = jobs
-    else
+    if string.byte(name, -1) ~= 2 then
       names[#names + 1], ready[name] = name, jobs
+    elseif name ~= MANY_COUNTS then
+      in_partitions[string.sub(name, 1, -2)] = jobs
     end
   end
   local has_turns = next(in_partitions) ~= nil
@@ -74,14 +70,20 @@ local function read_tasks(wanted)
   local of_queue = passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
   for i = 2, #names do
     local name = names[i]
-    local room = wanted.rooms[name] and read_room(wanted.rooms[name], wanted.slots)
-    local most = room and math.min(room.most, wanted.slots[room.slot], MOST_JOBS) or 0
-    local of_turns = in_partitions[name] or 0
-    tasks[i - 1] = {
-      name = name, ready = ready[name] - of_turns, in_turns = of_turns, startable_in_turns = 0, room = room,
-      through = passage(read_gate(name, gates[i]), most),
+    local room, of_turns = rooms[name], in_partitions[name] or 0
+    -- Nothing is wanted of a task whose kind of slot there is none of.
+    local slot, most = 0, 0
+    if room then slot, most = struct.unpack('>BI4', room) end
+    most = math.min(most, slots[slot + 1] or 0)
+    local task = {
+      name = name, ready = ready[name] - of_turns, in_turns = of_turns, slot = slot + 1, most = most, free = most,
+      max_losses = room and string.sub(room, 6), through = OPEN,
     }
-    if of_turns > 0 then tasks[i - 1].startable_in_turns = of_partitions().read_task(name).startable end
+    if gates[i] then
+      task.through = passage(read_gate(name, gates[i]), math.min(most, MOST_JOBS))
+      task.free = math.min(most, task.through.room)
+    end
+    tasks[i - 1] = task
   end
   return of_queue, tasks, has_turns
 end
@@ -127,15 +129,8 @@ end
 local function choose(wanted, of_queue, tasks, has_turns)
   local open, sources, startable = {}, 0, 0
   local slots = wanted.slots
-  local function free(task)
-    return math.min(task.room.most, slots[task.room.slot], task.through.room, of_queue.room)
-  end
-  local function is_open(task)
-    local room = task.room
-    return room.most > 0 and slots[room.slot] > 0 and task.through.room > 0 and of_queue.room > 0
-  end
   for _, task in ipairs(tasks) do
-    if task.room and is_open(task) then
+    if task.free > 0 and of_queue.room > 0 then
       open[#open + 1] = task
       sources = sources + (task.ready > 0 and 1 or 0) + (task.in_turns > 0 and 1 or 0)
     end
@@ -144,47 +139,56 @@ local function choose(wanted, of_queue, tasks, has_turns)
   local others = count_others(wanted, open)
   for _, task in ipairs(open) do
     -- What time has opened of a partition since it was looked at is not known: it may not be kept from the only one.
-    local of_turns = others > 0 and task.startable_in_turns or task.in_turns
-    startable = startable + math.min(task.ready + of_turns, task.through.room)
+    local of_turns = task.in_turns
+    if others > 0 and of_turns > 0 then of_turns = of_partitions().read_task(task.name).startable end
+    startable = startable + math.min(task.ready + of_turns, task.through.room or math.min(task.most, MOST_JOBS) + 1)
   end
   -- While others wait, a burst is shared with them: what is left wakes the next.
   local most = math.ceil(math.min(startable, of_queue.room) / (others + 1))
-  if sources == 1 and open[1].ready > 0 then return choose_of_one(of_queue, open[1], math.min(free(open[1]), most)) end
+  if sources == 1 and open[1].ready > 0 then
+    return choose_of_one(of_queue, open[1], math.min(open[1].free, most))
+  end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / sources)
-  local heads, heap, places, chosen = make_heads(), {}, {}, {}
+  local heads, unsorted, line, places, chosen = make_heads(), {}, {}, {}, {}
+  local advance, put_back = heads.advance, heads.put_back
   rotation = has_turns and make_rotation(heads, passage, pass)
   local all_turns, is_bounded = {}, false
   for _, task in ipairs(open) do
-    local chunk = math.max(math.min(share + 1, free(task), most), 1)
-    local lane = { task = task, ready = task.ready, read = 0, chunk = chunk, places = {}, at = 0, advance = heads.advance }
-    if lane:advance() then heads.push(heap, lane) end
+    if task.ready > 0 then
+      local chunk = math.max(math.min(share + 1, task.free, most), 1)
+      local lane = heads.lane(task, task.ready, chunk)
+      if advance(lane) then unsorted[#unsorted + 1] = lane end
+    end
     if task.in_turns > 0 then
       local of_task = rotation.open(task)
-      if of_task:advance() then heads.push(heap, of_task) end
+      if of_task:advance() then unsorted[#unsorted + 1] = of_task end
       all_turns[#all_turns + 1] = of_task
     end
   end
-  while #heap > 0 and most > 0 do
-    local lane = heap[1]
+  heads.line_up(unsorted, line, 1)
+  local from = 1
+  while line[from] and most > 0 do
+    local lane = line[from]
     local task = lane.task
-    if not is_open(task) then
-      heads.drop_first(heap)
-    else
-      if #chosen == MOST_JOBS then
+    local slot = task.slot
+    from = from + 1
+    if task.free > 0 and slots[slot] > 0 then
+      local taken = #chosen + 1
+      if taken > MOST_JOBS then
         is_bounded = true
         break
       end
-      places[#chosen + 1] = lane.places[lane.at]
-      chosen[#chosen + 1] = lane.take and lane:take() or task
-      most = most - 1
-      pass(task.through, 1)
-      pass(of_queue, 1)
-      local room = task.room
-      room.most, slots[room.slot] = room.most - 1, slots[room.slot] - 1
+      places[taken] = lane.places[lane.at]
+      chosen[taken] = lane.take and lane:take() or task
+      most, task.free, slots[slot] = most - 1, task.free - 1, slots[slot] - 1
       -- Nothing more is wanted of the others.
-      if most > 0 and is_open(task) and lane:advance() then heads.sift_down(heap) else heads.drop_first(heap) end
+      if most > 0 and task.free > 0 and slots[slot] > 0 and lane.advance(lane) then put_back(line, from, lane) end
     end
   end
+  for _, task in ipairs(open) do
+    if task.through.gate then pass(task.through, math.min(task.most, task.through.room) - task.free) end
+  end
+  pass(of_queue, #chosen)
   for _, of_task in ipairs(all_turns) do
     is_bounded = is_bounded or rotation.is_bounded(of_task)
   end
@@ -231,18 +235,20 @@ local function lease_again(worker, task, id, text, capped)
   if job.expires > 0 then remove(expiries, id) end
   job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
   job.run, job.worker, job.started = job.run + 1, worker, now
-  job.max_losses = struct.unpack('>I4', task.room.max_losses)
+  job.max_losses = struct.unpack('>I4', task.max_losses)
   return jobs.write_run(job), counters_of(job, capped)
 end
 
--- What all first runs share of a task whose jobs have one beginning of their bodies.
-local function first_lease(worker, task, beginning, capped)
-  local zeros = string.rep('\0', 12)
+-- What all first runs of a claim share; answers what makes the run and the counters of a task whose jobs have one beginning
+-- of their bodies.
+local function first_leases(worker)
   local started = struct.pack('>I6', now)
-  return {
-    text = '\2\0\0\0\0\0\0\1' .. worker .. zeros .. started .. task.room.max_losses .. zeros .. '\0\0\0\0\0\0' .. beginning,
-    counters = '\0\0\0\1' .. zeros .. string.sub(beginning, -6) .. started .. string.char(capped),
-  }
+  local head, tail = '\2\0\0\0\0\0\0\1' .. worker .. string.rep('\0', 12) .. started, string.rep('\0', 18)
+  local first = '\0\0\0\1' .. string.rep('\0', 12)
+  return function(task, beginning, capped)
+    return head .. task.max_losses .. tail .. beginning,
+      first .. string.sub(beginning, -6) .. started .. (capped == 1 and '\1' or '\0')
+  end
 end
 
 -- The runs that the claimed jobs have had; none if no job has a run but those that are leased or have ended. To count
@@ -260,7 +266,8 @@ end
 local function lease(worker, wanted, of_queue, places, tasks, texts)
   local had = runs_of_claimed()
   local deadline = text_of(math.min(now + wanted.lease, FAR))
-  local held, firsts, taken = {}, {}, {}
+  local held, taken, first_lease = {}, {}, first_leases(worker)
+  local first_runs, first_counters = {}, {}
   local same, before = 0, nil
   for i = 1, #claimed do
     local id, task, body, run, now_counters = claimed[i], tasks[i], texts[i]
@@ -270,12 +277,11 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
       run, now_counters = lease_again(worker, task, id, had[i], capped)
     else
       local beginning = string.sub(body, 1, begins(task.name))
-      local first = firsts[beginning]
-      if not first then
-        first = first_lease(worker, task, beginning, capped)
-        firsts[beginning] = first
+      run, now_counters = first_runs[beginning], first_counters[beginning]
+      if not run then
+        run, now_counters = first_lease(task, beginning, capped)
+        first_runs[beginning], first_counters[beginning] = run, now_counters
       end
-      run, now_counters = first.text, first.counters
     end
     if now_counters ~= before and before then
       counters[#counters + 1] = struct.pack('>I2', same) .. before

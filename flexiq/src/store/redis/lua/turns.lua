@@ -61,9 +61,9 @@ local function make_rotation(heads, passage, pass)
     local partition = rotating.standing[rotating.at_standing]
     rotating.at_standing = rotating.at_standing + 1
     local task = rotating.task
-    partition.task, partition.room, partition.through = task, task.room, task.through
+    partition.task, partition.max_losses, partition.through = task, task.max_losses, task.through
     partition.own = passage(partition.gate, math.min(partition.ready, 1000))
-    partition.lane = { task = partition, ready = partition.ready, read = 0, chunk = 2, places = {}, at = 0 }
+    partition.lane = heads.lane(partition, partition.ready, 2)
     if partition.own.room == 0 then
       of_partitions().touch(partition.name)
       rotating.shut = rotating.shut + 1

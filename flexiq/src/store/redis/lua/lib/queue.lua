@@ -19,6 +19,8 @@ local prefix, queue_name = ARGV[2], ARGV[3]
 -- Stands last among the leases. So long a member makes Redis keep an order for many, where it would walk through all of
 -- a few with each call.
 local LAST_LEASE = string.rep('\0', 65)
+-- Stands among the counts for the same reason; it ends as those of partitions do, which readers of tasks pass over.
+local MANY_COUNTS = string.rep('\2', 65)
 
 local function leased()
   return math.max(redis.call('ZCARD', leases) - 1, 0)
@@ -47,8 +49,14 @@ local function moment_of(is_moment, ms)
 end
 
 -- A whole number as text: one that is handed over as a number is written with 17 digits, which costs as much as a call.
+local texts_of = {}
 local function text_of(number)
-  return string.format('%.0f', number)
+  local text = texts_of[number]
+  if not text then
+    text = string.format('%.0f', number)
+    texts_of[number] = text
+  end
+  return text
 end
 local now_text = text_of(now)
 
