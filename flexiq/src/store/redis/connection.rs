@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, PushInfo, PushKind,
-    RedisConnectionInfo, RedisResult,
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, IntoConnectionInfo, ProtocolVersion, PushInfo,
+    PushKind, RedisConnectionInfo, RedisResult, Value,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::options::{Address, RedisOptions};
 use crate::error::{Error, Result};
@@ -32,7 +33,24 @@ type Tried = watch::Receiver<Option<RedisResult<Open>>>;
 #[derive(Clone)]
 pub(super) struct Open {
     number: u64,
-    pub(super) connection: MultiplexedConnection,
+    connection: MultiplexedConnection,
+    /// Cancelled when its driver has ended.
+    ended: CancellationToken,
+}
+
+impl Open {
+    /// Sends one command; its answer, or how the connection ended before it came.
+    ///
+    /// A command that is handed to the driver while it ends may lie between them, where nobody drops it and its answer is
+    /// awaited for ever: so the end is listened for, too.
+    pub(super) async fn send(&self, command: &Cmd) -> RedisResult<Value> {
+        let mut connection = self.connection.clone();
+        tokio::select! {
+            biased;
+            answer = connection.send_packed_command(command) => answer,
+            () = self.ended.cancelled() => Err((redis::ErrorKind::Io, "the connection ended").into()),
+        }
+    }
 }
 
 /// The connection of a handle.
@@ -140,8 +158,9 @@ impl Shared {
             tokio::time::sleep_until(next).await;
         }
         let number = self.begin();
-        let connected = self.connect().await;
-        let tried = connected.map(|connection| Open { number, connection });
+        let ended = CancellationToken::new();
+        let connected = self.connect(&ended).await;
+        let tried = connected.map(|connection| Open { number, connection, ended });
         let mut state = self.lock();
         state.trying = None;
         state.open = tried.as_ref().ok().cloned();
@@ -161,13 +180,15 @@ impl Shared {
     }
 
     /// Connects, listens for messages before anything else is sent, and makes sure that commands are answered: a server
-    /// that loads its data lets everybody in.
-    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
-        let told = self.told.clone();
+    /// that loads its data lets everybody in. `ended` will be cancelled when the connection's driver ends, however it does.
+    async fn connect(&self, ended: &CancellationToken) -> RedisResult<MultiplexedConnection> {
+        // The driver takes it along.
+        let (told, ends) = (self.told.clone(), ended.clone().drop_guard());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_push_sender(move |push: PushInfo| {
+                let _ = &ends;
                 told(push);
                 Ok::<(), redis::aio::SendError>(())
             });

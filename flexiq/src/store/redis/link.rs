@@ -124,7 +124,7 @@ impl Sending {
                 }
             };
             self.asked = Some(open.clone());
-            let answer = open.connection.clone().send_packed_command(command).await;
+            let answer = open.send(command).await;
             self.asked = None;
             let error = match answer {
                 Ok(Value::ServerError(error)) => error.into(),
