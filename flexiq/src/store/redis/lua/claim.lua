@@ -202,7 +202,7 @@ local function read_bodies(of_queue, places, tasks)
   for i = 1, #places do
     claimed[i] = string.sub(places[i], -16)
   end
-  if redis.call('HSTRLEN', bodies, claimed[1]) > 8192 then chunk = 4 end
+  if #places > 4 and redis.call('HSTRLEN', bodies, claimed[1]) > 8192 then chunk = 4 end
   while #texts < #places and bytes < MOST_BYTES do
     local read = #texts
     local found = redis.call('HMGET', bodies, unpack(claimed, read + 1, math.min(read + chunk, #places)))
@@ -268,15 +268,20 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
   local deadline = text_of(math.min(now + wanted.lease, FAR))
   local held, taken, first_lease = {}, {}, first_leases(worker)
   local first_runs, first_counters = {}, {}
-  local same, before = 0, nil
+  local same, before, all_capped = 0, nil, is_capped(of_queue)
+  local last, capped, length, jobs = nil, 0, 0, 0
   for i = 1, #claimed do
     local id, task, body, run, now_counters = claimed[i], tasks[i], texts[i]
-    local capped = (is_capped(of_queue) or is_capped(task.through) or task.own and is_capped(task.own)) and 1 or 0
-    taken[task] = (taken[task] or 0) + 1
+    if task ~= last then
+      if last then taken[last] = jobs end
+      capped = (all_capped or is_capped(task.through) or task.own and is_capped(task.own)) and 1 or 0
+      last, length, jobs = task, begins(task.name), taken[task] or 0
+    end
+    jobs = jobs + 1
     if had[i] then
       run, now_counters = lease_again(worker, task, id, had[i], capped)
     else
-      local beginning = string.sub(body, 1, begins(task.name))
+      local beginning = string.sub(body, 1, length)
       run, now_counters = first_runs[beginning], first_counters[beginning]
       if not run then
         run, now_counters = first_lease(task, beginning, capped)
@@ -292,6 +297,7 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
     held[2 * i - 1], held[2 * i] = deadline, id
     answer[2 * i - 1], answer[2 * i] = id, body
   end
+  taken[last] = jobs
   counters[#counters + 1] = struct.pack('>I2', same) .. before
   removed[lanes], added[leases] = places, held
   for task, jobs in pairs(taken) do

@@ -30,8 +30,8 @@ end
 
 -- Rings for a task: one waiter that wants it is woken, or the bell stays rung until one comes. What a claim has left over is
 -- shared with those who stood in the line before: one that comes back to it has had its share.
-local function ring(task, is_left_over)
-  local bell = redis.call('HGET', bells, task)
+local function ring(task, is_left_over, bell)
+  if bell == nil then bell = redis.call('HGET', bells, task) end
   if bell == 'rung' then return end
   local index = 1
   while index <= #all_waiters() do
@@ -51,16 +51,13 @@ local function ring(task, is_left_over)
   redis.call('HSET', bells, task, 'rung')
 end
 
-local function gate_of(name)
-  return read_gate(name, redis.call('HGET', limits, name))
-end
-
 -- What can be seen of a task: 'empty', 'startable', or 'shut' and when time opens it.
 local function look(task)
   local ready, in_partitions = unpack(redis.call('HMGET', waiting, task, task .. '\2'))
   if not ready then return 'empty' end
-  for _, name in ipairs({ '', task }) do
-    local most, opens = admit(gate_of(name), 1)
+  local gates = redis.call('HMGET', limits, '', task)
+  for i, name in ipairs({ '', task }) do
+    local most, opens = admit(read_gate(name, gates[i]), 1)
     if most == 0 then return 'shut', opens end
   end
   -- Of partitions that time opens, the moment is known already.
@@ -68,11 +65,12 @@ local function look(task)
   return 'startable'
 end
 
--- Sets the bell of a task right: rung if something of it can start, silent until its gate opens if not.
-local function set_right(task)
+-- Sets the bell of a task right: rung if something of it can start, silent until its gate opens if not. What the bell was is
+-- read where it is not given.
+local function set_right(task, bell)
   local sight, opens = look(task)
   if sight == 'startable' then
-    ring(task)
+    ring(task, false, bell)
   elseif sight == 'shut' then
     redis.call('HSET', bells, task, 'shut')
     if opens then redis.call('ZADD', openings, opens, task) end
@@ -91,7 +89,8 @@ end
 -- Sets right the bells of tasks of which something became ready, and of those behind a gate that may have opened.
 local function ring_for_moves()
   for task in pairs(ready_tasks) do
-    if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end
+    local bell = redis.call('HGET', bells, task)
+    if bell ~= 'rung' then set_right(task, bell) end
   end
   if has_freed then
     local all = redis.call('HGETALL', bells)
