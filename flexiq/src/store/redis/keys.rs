@@ -27,9 +27,10 @@ const OF_QUEUE: [&str; 32] = [
     "dead",
     "cancelled",
     "expired",
-    // hash: state and task → number of jobs, except those that are ready
+    // hash: state and task → number of jobs, except those that are ready; beside them `MANY_COUNTS`
     "counts",
-    // hash: task → number of its ready jobs, and `task \2` → of those in partitions; what has none is not there
+    // hash: task → number of its ready jobs, and `task \2` → of those in partitions; what has none is not there. Beside
+    // them `MANY_COUNTS`
     "waiting",
     // hash: task, or '' for the queue → `paused|cap|rates`, with `@moment` behind `paused` while a run holds it: a copy of
     // what holds in the whole store; so also `task \2` for each of its partitions, and lanes of partitions that are set
