@@ -1,19 +1,16 @@
 //! A cap on a fleet of processes: never passed, always used, and a killed holder's share is given to another.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use flexiq::{JobId, Queue};
+use flexiq::Queue;
+use flexiq_tests::ledger::History;
 use flexiq_tests::ledger::check::{self, Lease};
-use flexiq_tests::ledger::{Fate, History, Pen};
-use serde_json::json;
 
 use super::dose::dose;
+use super::fleet::{self, Fleet};
 use super::place::Place;
-use super::process::Process;
 use super::store_log::{StoreLog, Told};
 
 const WORKERS: usize = 10;
@@ -32,24 +29,18 @@ fn ten_processes_never_pass_a_cap_of_five_and_fill_the_place_of_a_killed_one() {
     let place = Place::new();
     let queue = Queue::open(place.url()).blocking().expect("it opens");
     let log = StoreLog::keep(&place.url());
-    let ledgers = (0..WORKERS).map(|number| place.ledger().join(format!("worker-{number}")));
-    let mut workers: BTreeMap<PathBuf, Process> = ledgers
-        .map(|ledger| (ledger.clone(), Process::crew("work", &place.url(), &ledger, &["fleet"])))
-        .collect();
-    enqueue(&queue, JOBS * dose());
+    let mut fleet = Fleet::start(&place, "fleet", WORKERS);
+    fleet::enqueue(&queue, "five", BODY_MS, JOBS * dose());
 
     let is_over = AtomicBool::new(false);
     let sampled = thread::scope(|scope| {
         let sampled = scope.spawn(|| sample(&queue, &is_over));
-        while !kill_a_holder(&mut workers) {}
-        drain(&queue);
+        fleet.kill_a_holder();
+        fleet::drain(&queue, Duration::from_millis(BODY_MS) * (JOBS * dose()) as u32);
         is_over.store(true, Ordering::Relaxed);
         sampled.join().expect("it samples")
     });
-    for worker in workers.values_mut() {
-        worker.signal("TERM");
-        worker.wait();
-    }
+    fleet.stop();
 
     let history = History::read(&place.ledger()).expect("the ledgers can be read");
     let told = log.read();
@@ -74,16 +65,6 @@ fn ten_processes_never_pass_a_cap_of_five_and_fill_the_place_of_a_killed_one() {
     assert!(dose() == 1 || used >= 0.98, "{used} of the cap were leased");
 }
 
-fn enqueue(queue: &Queue, jobs: usize) {
-    let begun = Instant::now();
-    let call = || queue.enqueue_by_name("five", json!({"millis": BODY_MS})).id(JobId::new());
-    // The task is not linked here: it is known when a worker has declared it.
-    while queue.enqueue_many((0..jobs).map(|_| call())).blocking().is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the workers declare their tasks");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// The most running jobs that were seen.
 fn sample(queue: &Queue, is_over: &AtomicBool) -> u64 {
     let mut most = 0;
@@ -93,42 +74,6 @@ fn sample(queue: &Queue, is_over: &AtomicBool) -> u64 {
         thread::sleep(Duration::from_millis(10));
     }
     most
-}
-
-/// Kills a worker that runs a job. False if the job was quicker.
-fn kill_a_holder(workers: &mut BTreeMap<PathBuf, Process>) -> bool {
-    let begun = Instant::now();
-    let holder = loop {
-        assert!(begun.elapsed() < Duration::from_secs(30), "jobs run");
-        if let Some(ledger) = workers.keys().find(|ledger| is_holding(ledger)) {
-            break ledger.clone();
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    workers.remove(&holder).expect("it is one of them").kill();
-    Pen::open(&holder).expect("the ledger can be opened").killed();
-    History::read_file(&holder).expect("the ledger can be read").killed().count() > 0
-}
-
-/// Whether a worker has run a job and runs another.
-fn is_holding(ledger: &Path) -> bool {
-    let bodies = History::read_file(ledger).unwrap_or_default().bodies;
-    let open = bodies.iter().filter(|body| body.fate == Fate::Open).count();
-    open > 0 && open < bodies.len()
-}
-
-/// Waits until nothing is pending or running.
-fn drain(queue: &Queue) {
-    let begun = Instant::now();
-    let patience = Duration::from_millis(BODY_MS) * (JOBS * dose()) as u32 + Duration::from_secs(30);
-    let is_busy = || {
-        let counts = queue.counts().blocking().expect("the store answers");
-        counts.iter().any(|counts| counts.pending() + counts.running > 0)
-    };
-    while is_busy() {
-        assert!(begun.elapsed() < patience, "it is drained");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// The most leases and bodies at once.

@@ -3,6 +3,7 @@
 //! The suite runs on a file of SQLite, and once more on Redis: `redis.rs`.
 
 pub(crate) mod dose;
+mod fleet;
 mod fleet_cap;
 mod full_queue;
 mod kill_loop;
