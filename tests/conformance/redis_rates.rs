@@ -16,7 +16,8 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::harness::{START, millis};
 
 /// The scripts that the store runs, and a part that asks them.
-const SCRIPT: [&str; 3] = [
+const SCRIPT: [&str; 4] = [
+    include_str!("../../flexiq/src/store/redis/lua/lib/base.lua"),
     include_str!("../../flexiq/src/store/redis/lua/lib/queue.lua"),
     include_str!("../../flexiq/src/store/redis/lua/lib/gates.lua"),
     include_str!("redis_rates.lua"),

@@ -19,6 +19,7 @@ impl Script {
 macro_rules! of_queue {
     ($($name:ident $($file:literal)+;)*) => {$(
         pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
+            include_str!("lua/lib/base.lua"),
             include_str!("lua/lib/queue.lua"),
             // What a function takes from outside is searched for when it is made, and found at once in its own surroundings.
             "return (function()",
@@ -40,6 +41,7 @@ macro_rules! of_queue {
 macro_rules! of_fleet {
     ($($name:ident $file:literal)*) => {$(
         pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
+            include_str!("lua/lib/base.lua"),
             include_str!("lua/lib/fleet.lua"),
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/settle.lua"),
