@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name, ProducerId,
-    Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, GiveBack, Hello, JobKey,
+    Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -24,6 +24,10 @@ pub enum Verb {
     Extend,
     /// A worker registers. Not disturbed.
     Register,
+    /// A permit is asked for.
+    Acquire,
+    /// Permits are given back.
+    GiveBack,
     /// A worker sleeps. Counted when it begins to, and not disturbed.
     Wait,
     /// A producer waits for room. Counted when it begins to, and not disturbed.
@@ -176,6 +180,14 @@ impl Store for Spy {
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
         Box::pin(self.disturbed(Verb::Extend, || self.store.extend(beat)))
+    }
+
+    fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
+        Box::pin(self.disturbed(Verb::Acquire, || self.store.acquire(ask)))
+    }
+
+    fn give_back(&self, permits: Vec<GiveBack>) -> Step<'_, ()> {
+        Box::pin(self.disturbed(Verb::GiveBack, || self.store.give_back(permits)))
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {

@@ -63,6 +63,14 @@ async fn report_defer_when_busy(#[state] office: Office) -> Result<(), Retry> {
     Ok(())
 }
 
+/// Asks in its body for one of three permits; where there is none, stands in line without a slot.
+#[flexiq::task]
+async fn report_named_limit(#[state] office: Office, #[context] context: Context) -> Result<(), Retry> {
+    let _permit = context.limit("printers").concurrency(3).acquire().await?;
+    office.render().await;
+    Ok(())
+}
+
 /// Has a queue of its own, and that queue a worker of its own with three slots.
 #[flexiq::task(queue = "reports")]
 async fn report_separate_queues(#[state] office: Office) {
@@ -93,16 +101,18 @@ pub(crate) enum Variant {
     NoLimit,
     SemaphoreInBody,
     DeferWhenBusy,
+    NamedLimit,
     SeparateQueues,
     MaxInFlightPerTask,
     MaxConcurrent,
 }
 
 impl Variant {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::NoLimit,
         Self::SemaphoreInBody,
         Self::DeferWhenBusy,
+        Self::NamedLimit,
         Self::SeparateQueues,
         Self::MaxInFlightPerTask,
         Self::MaxConcurrent,
@@ -113,6 +123,7 @@ impl Variant {
             Self::NoLimit => "no_limit",
             Self::SemaphoreInBody => "semaphore_in_body",
             Self::DeferWhenBusy => "defer_when_busy",
+            Self::NamedLimit => "named_limit",
             Self::SeparateQueues => "separate_queues",
             Self::MaxInFlightPerTask => "max_in_flight_per_task",
             Self::MaxConcurrent => "max_concurrent",
@@ -124,6 +135,7 @@ impl Variant {
             Self::NoLimit => task_report_no_limit(),
             Self::SemaphoreInBody => task_report_semaphore_in_body(),
             Self::DeferWhenBusy => task_report_defer_when_busy(),
+            Self::NamedLimit => task_report_named_limit(),
             Self::SeparateQueues => task_report_separate_queues(),
             Self::MaxInFlightPerTask => task_report_max_in_flight_per_task(),
             Self::MaxConcurrent => task_report_max_concurrent(),
@@ -136,6 +148,7 @@ impl Variant {
             Self::NoLimit => enqueue_report_no_limit(queue).await.map(id),
             Self::SemaphoreInBody => enqueue_report_semaphore_in_body(queue).await.map(id),
             Self::DeferWhenBusy => enqueue_report_defer_when_busy(queue).await.map(id),
+            Self::NamedLimit => enqueue_report_named_limit(queue).await.map(id),
             Self::SeparateQueues => enqueue_report_separate_queues(queue).await.map(id),
             Self::MaxInFlightPerTask => enqueue_report_max_in_flight_per_task(queue).await.map(id),
             Self::MaxConcurrent => enqueue_report_max_concurrent(queue).await.map(id),

@@ -59,8 +59,8 @@ pub mod internals {
     pub use crate::job::{After, DeadReason, Due, Held, Hold, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{
-        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, Rate, Verdict, after_run, hold_of, is_poison,
-        longest, most,
+        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, RESERVED, Rate, Verdict, after_run, fallback,
+        hold_of, is_poison, longest, most,
     };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};
@@ -73,5 +73,5 @@ pub use name::Name;
 pub use policy::Rate;
 pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
 pub use store::{Cancelled, Limits, Overrides, Scope, Standing, TaskCounts};
-pub use task::{Context, Retry, Task};
+pub use task::{Context, Limit, Permit, Retry, Task};
 pub use worker::{Worker, WorkerBuilder};

@@ -46,7 +46,13 @@ impl Unbegun {
         if matches!(self, Self::Cancelled | Self::CancelledAndLost) {
             bench.store.cancel(held.lease.job).await.expect("answers");
         }
-        let beat = |lapse| Beat { worker, lease: LEASE, every: BEAT, leases: vec![(held.lease, lapse)] };
+        let beat = |lapse| Beat {
+            worker,
+            lease: LEASE,
+            every: BEAT,
+            leases: vec![(held.lease, lapse)],
+            permits: Vec::new(),
+        };
         match self {
             Self::Cancelled => drop(bench.finish(worker, held.lease, Transition::Cancel).await),
             Self::ExpiredAndReleased | Self::ExpiredAndPutBack => {

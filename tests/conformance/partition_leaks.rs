@@ -11,7 +11,7 @@ use flexiq::internals::{
 use crate::harness::*;
 
 /// What all partitions of these tests are called, and nothing else.
-const MARK: &str = "vanishing";
+pub(crate) const MARK: &str = "vanishing";
 
 /// Partitions come, are limited, held, retried, cancelled and emptied, and go.
 async fn come_and_go(bench: &Bench) {
@@ -139,7 +139,7 @@ async fn redis_forgets_a_partition_that_has_gone() {
 
 /// The keys, once for each field, value or member in which the mark is found.
 #[cfg(feature = "redis")]
-fn keys_of_marked(server: &mut redis::Connection, prefix: &str) -> Vec<String> {
+pub(crate) fn keys_of_marked(server: &mut redis::Connection, prefix: &str) -> Vec<String> {
     let mut keys: Vec<String> =
         redis::cmd("KEYS").arg(format!("*{prefix}*")).query(server).expect("the server answers");
     keys.sort();

@@ -11,6 +11,7 @@ use flexiq_tests::proxy::{Cut, Proxy};
 use flexiq_tests::redis_server::Server;
 
 use crate::harness::*;
+use crate::permits::one_of;
 
 /// Someone who plays a history, and asks again for what got no answer.
 struct Player {
@@ -106,7 +107,7 @@ impl Player {
 
     async fn beat(&self, worker: WorkerId, leases: &[LeaseId]) {
         let leases = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits: Vec::new() };
         let answer = self.again(|store| store.extend(beat.clone())).await;
         self.see("beat", (answer.lost, answer.is_unknown));
     }
@@ -146,6 +147,25 @@ impl Player {
             }
             wait = self.asleep(worker).await;
         }
+    }
+
+    /// One run holds a permit and gives it back, for which the job of another waits. Whoever was to call it may have been
+    /// cut off: then the next beat does.
+    async fn permits(&self, worker: WorkerId, runs: &[LeaseId]) {
+        let ask = |lease| Ask { rates: rates("5/m"), ..one_of(1, lease) };
+        let (holder, waits) = (ask(runs[0]), ask(runs[1]));
+        self.see("asked", self.again(|store| store.acquire(holder.clone())).await);
+        let refused = self.again(|store| store.acquire(waits.clone())).await;
+        self.see("asked", refused);
+        let Asked::Refused { due } = refused else { panic!("there is one permit") };
+        let wait = Transition::Schedule { reason: ScheduledReason::Limit, due: Due::At(due), error: None };
+        self.turn(worker, vec![Finish::new(runs[1], wait)], None).await;
+        let given = vec![GiveBack { ask: holder, hold: None }];
+        self.again(|store| store.give_back(given.clone())).await;
+        self.hands.advance(BEAT);
+        self.beat(worker, runs).await;
+        let job = self.ask(&self.direct, |store| store.job(runs[1].job)).await.expect("it is stored");
+        self.see("called", job.state);
     }
 
     /// Everything that can be seen of the store.
@@ -254,6 +274,7 @@ async fn play(player: &Player) {
     player.turn(second, vec![release], None).await;
     player.woken_claim(second, wait).await;
 
+    player.permits(first, &rest).await;
     player.look(&player.direct).await;
     // Leases lapse and are reaped, jobs are promoted and expire.
     for _ in 0..4 {

@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flexiq::{Context, Effect, Error, JobId, Queue};
+use flexiq::{Context, Effect, Error, JobId, Queue, Retry};
 use flexiq_tests::ledger::{Answer, Call, History, Line, Pen};
 
 const LEASE: Duration = Duration::from_secs(2);
@@ -43,6 +43,13 @@ async fn rated(#[state] pen: Pen, #[context] context: Context, millis: u64) {
 #[flexiq::task(queue = "fleet", max_losses = 1_000_000, result_ttl = "1d", max_concurrent = 5)]
 async fn five(#[state] pen: Pen, #[context] context: Context, millis: u64) {
     write_down(&pen, &context, millis).await;
+}
+
+#[flexiq::task(queue = "partner", max_losses = 1_000_000, result_ttl = "1d")]
+async fn shared(#[state] pen: Pen, #[context] context: Context, millis: u64) -> Result<(), Retry> {
+    let _permit = context.limit("partner").concurrency(2).acquire().await?;
+    write_down(&pen, &context, millis).await;
+    Ok(())
 }
 
 #[flexiq::task(queue = "burst")]

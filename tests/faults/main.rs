@@ -7,6 +7,7 @@ mod fleet;
 mod fleet_cap;
 mod full_queue;
 mod kill_loop;
+mod named_limit;
 pub(crate) mod place;
 pub(crate) mod process;
 mod producers;

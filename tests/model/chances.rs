@@ -14,6 +14,7 @@ use proptest::sample::{Index, select};
 use proptest::strategy::Union;
 
 use crate::limits;
+use crate::named::named;
 use crate::steps::{
     Again, Call, End, History, LEASE, Lease, Named, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted, secs,
 };
@@ -28,6 +29,7 @@ pub(crate) struct Theme {
     pub(crate) workers: u32,
     pub(crate) hand: u32,
     pub(crate) limit: u32,
+    pub(crate) named: u32,
     pub(crate) time: u32,
     pub(crate) clock: u32,
 }
@@ -41,12 +43,13 @@ pub(crate) fn history(theme: Theme, most: usize) -> impl Strategy<Value = Histor
 fn step(theme: Theme) -> impl Strategy<Value = Step> {
     let of_kind = [
         (theme.enqueue, enqueue(theme.limit > 0).boxed()),
-        (theme.turn, turn(theme.limit > 0).boxed()),
-        (theme.odd_turn, odd_turn(theme.limit > 0).boxed()),
+        (theme.turn, turn(theme).boxed()),
+        (theme.odd_turn, odd_turn(theme).boxed()),
         (theme.beat, beat().boxed()),
         (theme.workers, workers(theme.limit > 0).boxed()),
         (theme.hand, hand().boxed()),
         (theme.limit, limits::turned().prop_map(Step::Limit).boxed()),
+        (theme.named, named().boxed()),
         (theme.time, time().boxed()),
         (theme.clock, clock().boxed()),
     ];
@@ -105,15 +108,15 @@ fn call() -> impl Strategy<Value = Call> {
     )
 }
 
-fn turn(with_limits: bool) -> impl Strategy<Value = Step> {
-    (0..WORKERS, 0..QUEUES.len(), vec(end(with_limits), 0..6), option::weighted(0.9, wanted()))
+fn turn(theme: Theme) -> impl Strategy<Value = Step> {
+    (0..WORKERS, 0..QUEUES.len(), vec(end(theme), 0..6), option::weighted(0.9, wanted()))
         .prop_map(|(worker, queue, finishes, claim)| Step::Turn { worker, queue, finishes, claim })
 }
 
-fn odd_turn(with_limits: bool) -> impl Strategy<Value = Step> {
+fn odd_turn(theme: Theme) -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (0..WORKERS, 0..QUEUES.len()).prop_map(|(worker, queue)| Step::TurnAgain { worker, queue }),
-        1 => (0..WORKERS, 0..QUEUES.len(), vec(end(with_limits), 0..3), option::weighted(0.8, wanted())).prop_map(
+        1 => (0..WORKERS, 0..QUEUES.len(), vec(end(theme), 0..3), option::weighted(0.8, wanted())).prop_map(
             |(worker, queue, finishes, claim)| Step::LateTurn { worker, queue, finishes, claim }
         ),
     ]
@@ -125,14 +128,26 @@ fn wanted() -> impl Strategy<Value = Wanted> {
         .prop_map(|(slots, rooms)| Wanted { slots, rooms })
 }
 
-fn end(with_limits: bool) -> impl Strategy<Value = End> {
-    let lease = prop_oneof![
+fn end(theme: Theme) -> impl Strategy<Value = End> {
+    let hold = if theme.limit > 0 { option::weighted(0.1, hold()).boxed() } else { Just(None).boxed() };
+    // Half of those who may wait for a named limit do.
+    let transition = match theme.named > 0 {
+        true => prop_oneof![transition(), due().prop_map(wait_in_line)].boxed(),
+        false => transition().boxed(),
+    };
+    (lease(), transition, hold).prop_map(|(lease, transition, hold)| End { lease, transition, hold })
+}
+
+fn wait_in_line(due: Due) -> Transition {
+    Transition::Schedule { reason: ScheduledReason::Limit, due, error: None }
+}
+
+pub(crate) fn lease() -> impl Strategy<Value = Lease> {
+    prop_oneof![
         12 => any::<Index>().prop_map(Lease::Held),
         2 => any::<Index>().prop_map(Lease::Any),
         1 => (any::<Index>(), 0..4_u32).prop_map(|(lease, run)| Lease::OfRun(lease, run)),
-    ];
-    let hold = if with_limits { option::weighted(0.1, hold()).boxed() } else { Just(None).boxed() };
-    (lease, transition(), hold).prop_map(|(lease, transition, hold)| End { lease, transition, hold })
+    ]
 }
 
 fn hold() -> impl Strategy<Value = Hold> {

@@ -7,7 +7,8 @@
 //! - only who finds a lease or a worker to be overdue asks the guard (`store/house.rs`, `store/workers.rs`);
 //! - where SQLite and Redis differ, it has the manner of the one that it is compared with (`store/manner.rs`).
 //!
-//! Three things are evened out instead: a task of which a queue holds no job any more may be counted as nothing or not at
+//! Four things are evened out instead: how many stand before a job in line is each store's own estimate, and so is the time
+//! behind the calls (`permits.rs`); a task of which a queue holds no job any more may be counted as nothing or not at
 //! all (`without_empty`); the words of a refusal are each store's own (`Refusal`); and no duration of a history is finer
 //! than a millisecond, nor is a success kept for no time at all.
 

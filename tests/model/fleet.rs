@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Claim, Declared, Finish, Hello, Lapse, LeaseId, Room, Turn, TurnAnswer, WorkerId,
+    Beat, BeatAnswer, Claim, Declared, Due, Finish, Hello, Lapse, LeaseId, Room, ScheduledReason, Transition,
+    Turn, TurnAnswer, WorkerId,
 };
 use proptest::sample::Index;
 
@@ -23,17 +24,17 @@ pub(crate) struct Worker {
 }
 
 impl Play {
-    /// This worker and queue, or where there is nothing to finish, the next that has something.
-    pub(crate) fn busy(&self, worker: usize, queue: usize, finishes: &[End]) -> (usize, usize) {
+    /// This worker and queue, or where it runs nothing, the next that runs something.
+    pub(crate) fn busy(&self, worker: usize, queue: usize) -> (usize, usize) {
         let holds = |(worker, queue): &(usize, usize)| {
             self.workers[*worker].as_ref().is_some_and(|worker| !worker.held[*queue].is_empty())
         };
         let from = worker * QUEUES.len() + queue;
-        let places = (0..WORKERS * QUEUES.len()).map(|step| {
+        let mut places = (0..WORKERS * QUEUES.len()).map(|step| {
             let place = (from + step) % (WORKERS * QUEUES.len());
             (place / QUEUES.len(), place % QUEUES.len())
         });
-        places.filter(|_| !finishes.is_empty()).find(holds).unwrap_or((worker, queue))
+        places.find(holds).unwrap_or((worker, queue))
     }
 
     /// A turn whose number is so much above the newest.
@@ -82,14 +83,32 @@ impl Play {
     fn finishes(&self, held: &[LeaseId], ends: &[End]) -> Vec<Finish> {
         ends.iter()
             .filter_map(|End { lease, transition, hold }| {
-                let lease = match lease {
-                    Lease::Held(of) => pick(held, of)?,
-                    Lease::Any(of) => pick(&self.leased, of)?,
-                    Lease::OfRun(of, run) => LeaseId { run: *run, ..pick(held, of)? },
-                };
-                Some(Finish { lease, transition: transition.clone(), hold: *hold })
+                let lease = self.pick_lease(held, lease)?;
+                let mut transition = transition.clone();
+                if let Transition::Schedule {
+                    reason: ScheduledReason::Limit, due: due @ Due::In(_), ..
+                } = &mut transition
+                {
+                    // Mostly a run says what it was told.
+                    *due = self.permits.told(lease).map_or(*due, Due::At);
+                }
+                Some(Finish { lease, transition, hold: *hold })
             })
             .collect()
+    }
+
+    /// A lease of a worker and queue.
+    pub(crate) fn lease_of(&self, worker: usize, queue: usize, lease: &Lease) -> Option<LeaseId> {
+        let held = self.workers[worker].as_ref().map_or(&[][..], |worker| &worker.held[queue]);
+        self.pick_lease(held, lease)
+    }
+
+    fn pick_lease(&self, held: &[LeaseId], lease: &Lease) -> Option<LeaseId> {
+        Some(match lease {
+            Lease::Held(of) => pick(held, of)?,
+            Lease::Any(of) => pick(&self.leased, of)?,
+            Lease::OfRun(of, run) => LeaseId { run: *run, ..pick(held, of)? },
+        })
     }
 
     pub(crate) async fn beat(&mut self, worker: usize, named: Named, lapse: Lapse) -> Played {
@@ -111,14 +130,18 @@ impl Play {
     }
 
     pub(crate) async fn send_beat(
-        &self,
+        &mut self,
         worker: WorkerId,
         leases: &[LeaseId],
         lapse: Lapse,
     ) -> Played<BeatAnswer> {
+        let permits = self.permits.of_runs(leases);
         let leases = leases.iter().map(|&lease| (lease, lapse)).collect();
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases };
-        Ok(self.sides.ask("extend", |store| store.extend(beat.clone())).await?.unwrap_or_default())
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits };
+        let answer = self.sides.ask("extend", |store| store.extend(beat.clone())).await?.unwrap_or_default();
+        let now = self.now();
+        self.permits.renewed(&beat.permits, &answer.lapsed, now);
+        Ok(answer)
     }
 
     pub(crate) async fn register_living(&self) -> Played {
@@ -201,5 +224,9 @@ fn claim_of(wanted: &Wanted) -> Claim {
 }
 
 pub(crate) fn pick<T: Copy>(of: &[T], index: &Index) -> Option<T> {
-    if of.is_empty() { None } else { Some(of[index.index(of.len())]) }
+    pick_of(of, index).copied()
+}
+
+pub(crate) fn pick_of<'a, T>(of: &'a [T], index: &Index) -> Option<&'a T> {
+    if of.is_empty() { None } else { Some(&of[index.index(of.len())]) }
 }

@@ -10,11 +10,24 @@ use crate::sides::Kind;
 const MOST_STEPS: usize = 60;
 
 /// All kinds alike, without limits.
-const ANY: Theme =
-    Theme { enqueue: 5, turn: 8, odd_turn: 2, beat: 3, workers: 1, hand: 3, limit: 0, time: 4, clock: 0 };
+const ANY: Theme = Theme {
+    enqueue: 5,
+    turn: 8,
+    odd_turn: 2,
+    beat: 3,
+    workers: 1,
+    hand: 3,
+    limit: 0,
+    named: 0,
+    time: 4,
+    clock: 0,
+};
 
 /// With limits: declared, set and cleared.
 const LIMITS: Theme = Theme { odd_turn: 1, workers: 2, hand: 1, limit: 4, ..ANY };
+
+/// With named limits that runs ask for.
+const NAMED: Theme = Theme { beat: 4, odd_turn: 1, hand: 1, named: 10, ..ANY };
 
 /// Plays random histories of each theme, a test for each and for each kind of store, which run side by side.
 macro_rules! histories {
@@ -55,6 +68,8 @@ histories! {
     a_history_of_hands_and_repeated_turns_is_the_models: Theme { odd_turn: 5, hand: 8, ..ANY };
     a_history_of_limits_is_the_models: LIMITS;
     a_history_of_limits_and_moving_clocks_is_the_models: Theme { beat: 4, clock: 2, ..LIMITS };
+    a_history_of_named_limits_is_the_models: NAMED;
+    a_history_of_named_limits_and_moving_clocks_is_the_models: Theme { clock: 2, time: 6, ..NAMED };
 }
 
 /// Plays histories of a theme. What fails is kept in the file, and played first from then on.

@@ -64,7 +64,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 /// One or two windows, each of its own length.
-fn rates() -> impl Strategy<Value = Vec<Rate>> {
+pub(crate) fn rates() -> impl Strategy<Value = Vec<Rate>> {
     let rate = |period: Duration| {
         (1..6_u32, prop::bool::weighted(0.3)).prop_map(move |(starts, spread)| Rate {
             starts,

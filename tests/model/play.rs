@@ -11,6 +11,7 @@ use proptest::test_runner::TestCaseError;
 use crate::compare::{compare, compare_ends, compare_page};
 use crate::fleet::{Worker, pick};
 use crate::limits::{Declaration, name};
+use crate::permits::Permits;
 use crate::sides::{Kind, Sides};
 use crate::steps::{BEAT, Call, History, LEASE, QUEUES, Step, TASKS, WORKERS, secs};
 
@@ -30,6 +31,7 @@ pub(crate) struct Play {
     pub(crate) enqueued: Vec<(JobId, usize)>,
     /// Every lease that anyone was ever given.
     pub(crate) leased: Vec<LeaseId>,
+    pub(crate) permits: Permits,
     /// The jobs there are, as all sides see them.
     pub(crate) jobs: BTreeMap<JobId, Job>,
 }
@@ -39,6 +41,7 @@ pub(crate) async fn play(history: &History, kind: Kind) -> Played {
     let mut play = Play::begin(history.births.clone(), kind).await?;
     for (number, step) in history.steps.iter().enumerate() {
         play.take(step).await.map_err(|error| at(number, error))?;
+        play.permits.look(play.sides.clock.now());
         play.jobs = compare(&play.sides, &play.jobs).await.map_err(|error| at(number, error))?;
     }
     compare_ends(&play.sides, &play.jobs).await
@@ -58,6 +61,7 @@ impl Play {
             born: 0,
             enqueued: Vec::new(),
             leased: Vec::new(),
+            permits: Permits::default(),
             jobs: BTreeMap::new(),
         };
         play.register_living().await?;
@@ -68,7 +72,8 @@ impl Play {
         match step {
             Step::Enqueue { queue, jobs, max_pending } => self.enqueue(*queue, jobs, *max_pending).await,
             Step::Turn { worker, queue, finishes, claim } => {
-                let (worker, queue) = self.busy(*worker, *queue, finishes);
+                let (worker, queue) =
+                    if finishes.is_empty() { (*worker, *queue) } else { self.busy(*worker, *queue) };
                 self.turn(worker, queue, finishes, claim.as_ref(), 1).await
             }
             Step::LateTurn { worker, queue, finishes, claim } => {
@@ -76,6 +81,8 @@ impl Play {
             }
             Step::TurnAgain { worker, queue } => self.turn_again(*worker, *queue).await,
             Step::Beat { worker, leases, lapse } => self.beat(*worker, *leases, *lapse).await,
+            Step::Acquire { worker, queue, lease, wish } => self.acquire(*worker, *queue, lease, wish).await,
+            Step::GiveBack(given) => self.give_back(given).await,
             Step::Register { worker, declaration } => self.register(*worker, declaration).await,
             Step::Retire { worker } => self.retire(*worker).await,
             Step::Crash { worker } => {
@@ -133,7 +140,7 @@ impl Play {
         }
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.sides.clock.now()
     }
 
@@ -189,7 +196,7 @@ impl Play {
         Ok(())
     }
 
-    /// Goes to about a moment at which a job is due or expires. Never back, and never so far that all is pruned.
+    /// Goes to about a moment at which a job is due or expires, or a lease or permit lapses. Never back, and never so far that all is pruned.
     fn reach(&self, moment: &Index, off_ms: i64) {
         let now = self.now();
         let moments = self.jobs.values().filter(|job| !job.state.is_ended()).flat_map(|job| {
@@ -197,7 +204,8 @@ impl Play {
             [Some(job.due_at), job.expires_at, lapse]
         });
         let ahead = |moment: &Timestamp| *moment > now && moment.since(now) < secs(7_200);
-        let moments: Vec<Timestamp> = moments.flatten().map(Timestamp::from).filter(ahead).collect();
+        let moments = moments.flatten().map(Timestamp::from).chain(self.permits.moments());
+        let moments: Vec<Timestamp> = moments.filter(ahead).collect();
         if let Some(moment) = pick(&moments, moment) {
             let by = moment.as_millis() + off_ms - now.as_millis();
             self.sides.hands.advance(Duration::from_millis(by.unsigned_abs()));

@@ -9,6 +9,7 @@ use flexiq::internals::{Due, Hold, Lapse, Outset, Transition};
 use proptest::sample::Index;
 
 use crate::limits::{Declaration, Turned};
+use crate::named::{Given, Wish};
 
 /// The queues of the small world.
 pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
@@ -67,6 +68,15 @@ pub(crate) enum Step {
         leases: Named,
         lapse: Lapse,
     },
+    /// A run asks for a permit of a named limit.
+    Acquire {
+        worker: usize,
+        queue: usize,
+        lease: Lease,
+        wish: Wish,
+    },
+    /// Permits are given back in one step.
+    GiveBack(Vec<Given>),
     Register {
         worker: usize,
         declaration: Box<Declaration>,

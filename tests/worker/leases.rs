@@ -86,7 +86,7 @@ async fn bystander(queue: &Queue) -> WorkerId {
 }
 
 async fn beat(queue: &Queue, worker: WorkerId) {
-    let beat = Beat { worker, lease: LEASE, every: BEAT, leases: Vec::new() };
+    let beat = Beat { worker, lease: LEASE, every: BEAT, leases: Vec::new(), permits: Vec::new() };
     queue.below().extend(beat).await.expect("it beats");
 }
 
@@ -146,7 +146,13 @@ async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
     for _ in 0..8 {
         clock.advance(Duration::from_secs(2));
         store
-            .extend(Beat { worker: other, lease: LEASE, every: BEAT, leases: Vec::new() })
+            .extend(Beat {
+                worker: other,
+                lease: LEASE,
+                every: BEAT,
+                leases: Vec::new(),
+                permits: Vec::new(),
+            })
             .await
             .expect("it beats");
     }
@@ -158,7 +164,13 @@ async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
         while journal.count("dropped") == 0 || journal.count("patient") < 2 {
             clock.advance(Duration::from_millis(500));
             store
-                .extend(Beat { worker: other, lease: LEASE, every: BEAT, leases: Vec::new() })
+                .extend(Beat {
+                    worker: other,
+                    lease: LEASE,
+                    every: BEAT,
+                    leases: Vec::new(),
+                    permits: Vec::new(),
+                })
                 .await
                 .expect("it beats");
             tokio::task::yield_now().await;

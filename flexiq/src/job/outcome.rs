@@ -20,6 +20,8 @@ pub enum Outcome {
     Deferred(Due),
     /// The task found that nothing of its kind should start for a while: its job goes back to its old place.
     Held(Hold),
+    /// A named limit was full or spent: the job stands in its line, and comes at this time unless it is called.
+    Limited(Due),
     /// The payload does not fit the parameters: no later run could do better.
     Undecodable {
         /// The parameter, and what did not fit.

@@ -58,6 +58,8 @@ pub enum ScheduledReason {
     Retry,
     /// A run asked for later.
     Deferral,
+    /// A named limit was full or spent, and the job stands in its line.
+    Limit,
 }
 
 /// Why a job is dead.

@@ -14,9 +14,10 @@ pub enum Transition {
         /// How long job and value are kept.
         keep: Duration,
     },
-    /// Waits for its due time: a retry counts a failure, a deferral a deferral.
+    /// Waits for its due time: a retry counts a failure, a deferral or a limit a deferral.
     Schedule {
-        /// Why: [`ScheduledReason::Retry`] or [`ScheduledReason::Deferral`].
+        /// Why: every reason but [`ScheduledReason::Delay`]. A job that waits for a limit may be called earlier, and may
+        /// have been so before its run has ended.
         reason: ScheduledReason,
         /// When it is due.
         due: Due,

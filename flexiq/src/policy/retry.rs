@@ -84,7 +84,8 @@ pub fn after_run(
         Outcome::Undecodable { error } => {
             Transition::Kill { reason: DeadReason::Decode, error: Some(cut_error(error)) }
         }
-        Outcome::Deferred(due) => after_deferral(due, counters, budgets, now),
+        Outcome::Deferred(due) => after_deferral(ScheduledReason::Deferral, due, counters, budgets, now),
+        Outcome::Limited(due) => after_deferral(ScheduledReason::Limit, due, counters, budgets, now),
         Outcome::Held(_) if is_deferred_too_often(counters, budgets) => {
             Transition::Kill { reason: DeadReason::Deferrals, error: None }
         }
@@ -93,7 +94,13 @@ pub fn after_run(
     }
 }
 
-fn after_deferral(due: Due, counters: Counters, budgets: &Budgets, now: Timestamp) -> Transition {
+fn after_deferral(
+    reason: ScheduledReason,
+    due: Due,
+    counters: Counters,
+    budgets: &Budgets,
+    now: Timestamp,
+) -> Transition {
     if is_deferred_too_often(counters, budgets) {
         return Transition::Kill { reason: DeadReason::Deferrals, error: None };
     }
@@ -102,7 +109,7 @@ fn after_deferral(due: Due, counters: Counters, budgets: &Budgets, now: Timestam
         Due::At(moment) if moment < now + SHORTEST_DEFERRAL => Due::In(SHORTEST_DEFERRAL),
         later => later,
     };
-    Transition::Schedule { reason: ScheduledReason::Deferral, due, error: None }
+    Transition::Schedule { reason, due, error: None }
 }
 
 fn is_deferred_too_often(counters: Counters, budgets: &Budgets) -> bool {

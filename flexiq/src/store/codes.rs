@@ -32,6 +32,7 @@ pub(crate) fn scheduled_code(reason: ScheduledReason) -> u8 {
         ScheduledReason::Delay => 0,
         ScheduledReason::Retry => 1,
         ScheduledReason::Deferral => 2,
+        ScheduledReason::Limit => 3,
     }
 }
 
@@ -51,6 +52,7 @@ pub(crate) fn read_state(state: u8, reason: u8) -> Option<State> {
         (state::SCHEDULED, 0) => State::Scheduled(ScheduledReason::Delay),
         (state::SCHEDULED, 1) => State::Scheduled(ScheduledReason::Retry),
         (state::SCHEDULED, 2) => State::Scheduled(ScheduledReason::Deferral),
+        (state::SCHEDULED, 3) => State::Scheduled(ScheduledReason::Limit),
         (state::READY, _) => State::Ready,
         (state::RUNNING, _) => State::Running,
         (state::SUCCEEDED, _) => State::Succeeded,

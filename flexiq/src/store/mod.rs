@@ -5,6 +5,7 @@
 //! carries (worker, run), and a mismatch changes nothing. Times are the store's own.
 
 mod codes;
+mod permits;
 mod types;
 mod url;
 
@@ -19,6 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use types::{
     Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
     Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Room,
@@ -92,8 +94,23 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// cancelled meanwhile ends the job as cancelled, and moves no counter, unless the run succeeded.
     fn turn(&self, turn: Arc<Turn>) -> Step<'_, TurnAnswer>;
 
-    /// Renews leases, says that the worker lives, and keeps house for all: promotes, expires, reaps and prunes.
+    /// Renews leases and permits, says that the worker lives, and keeps house for all: promotes, expires, reaps, prunes, and
+    /// frees permits that nobody has renewed.
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer>;
+
+    /// Takes a permit of a named limit for a run, or puts its job into the limit's line. A run that has it keeps it.
+    ///
+    /// It is granted if nobody stands in line before it, and the number and the rates that it asks with leave room beside
+    /// the permits that are held, those that are reserved, and the starts that are logged. Limits of different names, or of
+    /// one name with different keys, know nothing of each other; queues and tasks make no difference.
+    ///
+    /// Whoever is first in line is called when there is room: the permit is reserved for five seconds, and the job, if it
+    /// waits for a limit, is due at once, also when its run has not ended yet.
+    fn acquire(&self, ask: Ask) -> Step<'_, Asked>;
+
+    /// Gives permits back, and calls those whose turn has come. One that is not held any more changes nothing, but that a
+    /// hold takes effect in any case.
+    fn give_back(&self, permits: Vec<GiveBack>) -> Step<'_, ()>;
 
     /// Waits until one of the queues may have something that this worker can start, and answers which.
     ///

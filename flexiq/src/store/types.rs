@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::job::{Due, Hold, JobFailure, JobId, State, Transition, Value};
 use crate::name::Name;
 use crate::policy::Rate;
+use crate::store::permits::PermitId;
 
 /// The id of one running worker, new at every start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -280,6 +281,8 @@ pub struct Beat {
     pub every: Duration,
     /// The leases it holds.
     pub leases: Vec<(LeaseId, Lapse)>,
+    /// The permits that its runs hold.
+    pub permits: Vec<PermitId>,
 }
 
 /// What it counts as if a lease runs out.
@@ -298,6 +301,8 @@ pub struct BeatAnswer {
     pub lost: Vec<LeaseId>,
     /// Leases whose job was cancelled.
     pub cancelled: Vec<LeaseId>,
+    /// Permits that have lapsed: others may hold them now.
+    pub lapsed: Vec<PermitId>,
     /// Whether the store does not know this worker: it must register again.
     pub is_unknown: bool,
 }

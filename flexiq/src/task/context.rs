@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::Retry;
+use super::{Grants, Retry};
 use crate::job::{Held, Hold, JobId};
 
 /// What a running task may ask of its worker: a parameter marked `#[context]` receives it.
@@ -19,6 +19,8 @@ pub struct Context {
     run: Arc<RunInfo>,
     token: CancellationToken,
     runtime: Option<Handle>,
+    /// Who grants permits of named limits.
+    pub(super) grants: Option<Arc<dyn Grants>>,
     /// The `Queue`, which stands above this module: `Context::queue` is written there.
     pub(crate) queue: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -49,14 +51,21 @@ impl Context {
         run: RunInfo,
         token: CancellationToken,
         runtime: Handle,
+        grants: Arc<dyn Grants>,
         queue: impl Any + Send + Sync,
     ) -> Self {
-        Self { run: Arc::new(run), token, runtime: Some(runtime), queue: Some(Arc::new(queue)) }
+        Self {
+            run: Arc::new(run),
+            token,
+            runtime: Some(runtime),
+            grants: Some(grants),
+            queue: Some(Arc::new(queue)),
+        }
     }
 
     /// A context of a first run, for calling a task directly in a test.
     ///
-    /// It has no queue to enqueue on, and nobody cancels it.
+    /// It has no queue to enqueue on, grants every permit, and nobody cancels it.
     ///
     /// ```
     /// let context = flexiq::Context::for_test();
@@ -73,7 +82,8 @@ impl Context {
             losses: 0,
             max_retries: 10,
         };
-        Self { run: Arc::new(run), token: CancellationToken::new(), runtime: None, queue: None }
+        let token = CancellationToken::new();
+        Self { run: Arc::new(run), token, runtime: None, grants: None, queue: None }
     }
 
     /// The id of the running job.

@@ -17,9 +17,9 @@ const LONGEST_PARTITION: usize = 200;
 /// Containers within each other at most, as serde_json has it.
 const DEEPEST: usize = 128;
 
-/// What `partition_by` and `unique_by` must give.
+/// What `partition_by`, `unique_by` and the key of a limit must be.
 #[diagnostic::on_unimplemented(
-    message = "`partition_by` and `unique_by` cannot make a key of `{Self}`",
+    message = "`partition_by`, `unique_by` and `.key(..)` cannot make a key of `{Self}`",
     label = "not `Serialize`",
     note = "use a parameter, a field of one, or a tuple of them, such as `(account_id, month)`"
 )]
@@ -37,7 +37,12 @@ impl<T: Serialize + ?Sized> Key for T {
 
 /// The key of the value of a user's expression: a string bare, everything else as canonical JSON.
 pub fn key_of<K: Key + ?Sized>(task: &TaskDefinition, key: &K) -> Result<String> {
-    let encode = |source| Error::Encode { what: format!("a key of task {}", task.name), source };
+    key_text(format!("a key of task {}", task.name), key)
+}
+
+/// The key that a value makes, for what `what` says.
+pub(crate) fn key_text<K: Key + ?Sized>(what: String, key: &K) -> Result<String> {
+    let encode = |source| Error::Encode { what: what.clone(), source };
     let json = key.json().map_err(encode)?;
     if json.get().starts_with('"') {
         return serde_json::from_str(json.get()).map_err(encode);

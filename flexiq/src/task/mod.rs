@@ -7,6 +7,7 @@ mod context;
 mod declaration;
 mod definition;
 mod keys;
+mod limit;
 mod parameter;
 mod payload;
 mod registry;
@@ -22,6 +23,8 @@ pub use definition::{
 };
 pub(crate) use keys::partition_name;
 pub use keys::{Key, key_of};
+pub(crate) use limit::{Asking, GivesBack, Grants, Returning, Wanted};
+pub use limit::{Limit, Permit};
 pub use parameter::{
     Argument, ContextParameter, HasDefault, Param, SharedState, StateParam, argument, context, default_of,
     state,

@@ -47,6 +47,7 @@ enum Ask {
     Never,
     Failed(Duration),
     Hold(Hold),
+    Limited(Due),
 }
 
 impl Retry {
@@ -64,6 +65,12 @@ impl Retry {
     /// [`Context::hold_task`](super::Context::hold_task) answers.
     pub(crate) fn hold(hold: Hold) -> Self {
         Self(Signal { ask: Ask::Hold(hold), reason: None })
+    }
+
+    /// Lets the job wait for a named limit, in whose line it stands: what
+    /// [`Limit::acquire`](super::Limit::acquire) answers.
+    pub(crate) fn limited(due: Due) -> Self {
+        Self(Signal { ask: Ask::Limited(due), reason: None })
     }
 
     /// Fails for good: the job is dead, whatever its budget says.
@@ -104,6 +111,7 @@ impl fmt::Display for Signal {
             (None, Ask::Hold(hold)) => {
                 write!(f, "asked that nothing of its kind starts for {:?}", hold.length)
             }
+            (None, Ask::Limited(_)) => f.write_str("waits for a named limit"),
             (None, _) => f.write_str("asked to run again later"),
         }
     }
@@ -124,6 +132,7 @@ pub(crate) fn outcome_of(error: &(dyn Error + 'static)) -> Outcome {
         Some(Ask::Failed(delay)) => failed(After::Delay(delay)),
         Some(Ask::After(delay)) => Outcome::Deferred(Due::In(delay)),
         Some(Ask::Hold(hold)) => Outcome::Held(hold),
+        Some(Ask::Limited(due)) => Outcome::Limited(due),
         Some(Ask::At(moment)) => Outcome::Deferred(Due::At(Timestamp::from(moment))),
     }
 }

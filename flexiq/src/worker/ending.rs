@@ -67,7 +67,7 @@ pub(super) fn tell(task: &str, finish: &Finish) {
         Transition::Release => tracing::debug!(job.id = %job, job.task = task, job.run = run, "released"),
         Transition::PutBack => tracing::debug!(job.id = %job, job.task = task, job.run = run, "put back"),
         Transition::Cancel => tracing::info!(job.id = %job, job.task = task, job.run = run, "cancelled"),
-        Transition::Schedule { reason: ScheduledReason::Deferral, due, .. } => {
+        Transition::Schedule { reason: ScheduledReason::Deferral | ScheduledReason::Limit, due, .. } => {
             tracing::debug!(job.id = %job, job.task = task, job.run = run, ?due, "deferred");
         }
         Transition::Schedule { due, error, .. } => {

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::control::{Control, Stop};
 use super::ending::Ending;
 use super::leases::{Leases, Started};
+use super::permits::Permits;
 use super::threads::Threads;
 use crate::clock::Clock;
 use crate::job::{After, Outcome};
@@ -34,6 +35,7 @@ pub(super) struct Executor {
     pub(super) threads: Threads,
     pub(super) clock: Clock,
     pub(super) leases: Leases,
+    pub(super) permits: Permits,
     pub(super) states: States,
     /// The handle for the tasks' contexts.
     pub(super) queue: Queue,
@@ -94,10 +96,11 @@ impl Executor {
             losses: claimed.losses,
             max_retries: ending.max_retries(),
         };
+        let grants = self.permits.of_run(claimed.lease, queue, claimed.ready_at);
         let input = Input {
             payload: claimed.payload.bytes,
             states: self.states.clone(),
-            context: Context::new(info, control.token(), self.runtime.clone(), self.queue.clone()),
+            context: Context::new(info, control.token(), self.runtime.clone(), grants, self.queue.clone()),
             max_result: self.queue.max_result(),
         };
         let run = Run { lease: claimed.lease, definition, input, timeout: ending.timeout(), control, span };

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::away::{Away, Tries};
 use super::fence;
 use super::leases::Leases;
+use super::permits::Permits;
 use super::pump::Pump;
 use crate::clock::Clock;
 use crate::error::{Effect, Error, Result};
@@ -37,6 +38,7 @@ pub(super) struct Beater {
     pub(super) worker: WorkerId,
     pub(super) hello: Hello,
     pub(super) leases: Leases,
+    pub(super) permits: Permits,
     pub(super) lease: Duration,
     pub(super) every: Duration,
     /// When the worker was registered, by the monotonic clock: its first sign of life.
@@ -80,6 +82,7 @@ impl Beater {
         let last = tokio::select! {
             () = self.beat_for_ever() => unreachable!("it beats for ever"),
             () = fence::keep(&self.leases, self.store.clock()) => unreachable!("it fences for ever"),
+            () = self.permits.keep() => unreachable!("it gives back for ever"),
             last = orders.recv() => last,
         };
         // Without an order the runtime of the worker is gone, and its async runs with it.
@@ -91,6 +94,7 @@ impl Beater {
                 () = pump.bring_home() => {}
                 () = self.beat_for_ever() => {}
                 () = fence::keep(&self.leases, self.store.clock()) => {}
+                () = self.permits.keep() => {}
             }
             let _ = self.store.retire(self.worker).await;
         } else {
@@ -141,16 +145,21 @@ impl Beater {
     /// Renews the leases, and tells the runs whose lease is lost or whose job was cancelled.
     async fn beat(&self) -> Result<()> {
         let sent = self.store.clock().elapsed();
+        let permits = self.permits.to_renew();
         let beat = Beat {
             worker: self.worker,
             lease: self.lease,
             every: self.every,
             leases: self.leases.to_renew(),
+            permits: permits.iter().map(|(permit, _)| permit.clone()).collect(),
         };
         let answer = self.store.extend(beat).await?;
         self.leases.renewed(sent);
         answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
         answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
+        for (permit, number) in permits.iter().filter(|(permit, _)| answer.lapsed.contains(permit)) {
+            self.permits.lapsed(permit, *number);
+        }
         if answer.is_unknown {
             // The store has lost it, or it was silent for too long.
             self.store.register(self.hello.clone()).await?;
@@ -160,8 +169,13 @@ impl Beater {
 
     /// The beat that marks what is left. Nobody waits long for it: the leases lapse in any case.
     async fn last_beat(&self) -> Result<()> {
+        let last = async {
+            // What cannot be given back lapses.
+            self.permits.send().await?;
+            self.beat().await
+        };
         tokio::select! {
-            beat = self.beat() => beat,
+            last = last => last,
             () = tokio::time::sleep(Duration::from_secs(1)) => Err(Error::StoreUnavailable {
                 store: self.store.place().to_owned(),
                 effect: Effect::Unknown,

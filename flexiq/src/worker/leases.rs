@@ -39,6 +39,8 @@ struct Held {
     has_ended: bool,
     /// A cap counts it.
     is_capped: bool,
+    /// The permits of named limits that its run holds.
+    permits: usize,
     /// When its last renewal was sent, by the monotonic clock: the lease lasts at least from there.
     renewed: Duration,
     /// Whether the beat under way names it.
@@ -56,6 +58,13 @@ pub(super) struct Started {
     pub(super) sent: Duration,
 }
 
+impl Held {
+    /// Whether its run must not go on when its lease may be over: a cap counts it, or it holds permits.
+    fn must_not_outlive(&self) -> bool {
+        !self.has_ended && (self.is_capped || self.permits > 0)
+    }
+}
+
 impl Leases {
     pub(super) fn new(lease: Duration) -> Self {
         Self { book: Arc::default(), fence: Fence::of(lease), nearer: Arc::default() }
@@ -71,13 +80,43 @@ impl Leases {
             is_lost: false,
             has_ended: false,
             is_capped,
+            permits: 0,
             renewed: sent,
             is_asked: false,
         };
         let mut book = self.lock();
         book.held.insert(lease, held);
-        if is_capped && book.next_look.is_none_or(|next| sent + self.fence.tell < next) {
+        if is_capped {
+            self.look_at(&book, sent);
+        }
+    }
+
+    /// Wakes the fence for a lease that was renewed then, if it looks later.
+    fn look_at(&self, book: &Book, renewed: Duration) {
+        if book.next_look.is_none_or(|next| renewed + self.fence.tell < next) {
             self.nearer.notify_one();
+        }
+    }
+
+    /// A run holds one permit more or less: as long as it holds any, it must not outlive its lease, with which they are
+    /// renewed.
+    pub(super) fn permits(&self, lease: LeaseId, more: isize) {
+        let mut book = self.lock();
+        let Some(held) = book.held.get_mut(&lease) else { return };
+        held.permits = held.permits.saturating_add_signed(more);
+        let renewed = held.renewed;
+        self.look_at(&book, renewed);
+    }
+
+    /// Whether the body of this run is at work.
+    pub(super) fn is_running(&self, lease: LeaseId) -> bool {
+        self.lock().held.get(&lease).is_some_and(|held| !held.has_ended)
+    }
+
+    /// Stops a run at once whose permit others may hold.
+    pub(super) fn fence_now(&self, lease: LeaseId) {
+        if let Some(held) = self.lock().held.get(&lease) {
+            held.control.drop_now(Stop::Fenced);
         }
     }
 
@@ -113,12 +152,12 @@ impl Leases {
         }
     }
 
-    /// Tells the runs that a cap counts and whose lease comes near its end, and drops those that come nearer. Answers
+    /// Tells the runs that must not outlive their lease and whose lease comes near its end, and drops those that come nearer. Answers
     /// when to look again. One that was told and then renewed after all is not dropped.
     pub(super) fn fence(&self, now: Duration) -> Option<Duration> {
         let mut book = self.lock();
         let mut next: Option<Duration> = None;
-        for held in book.held.values().filter(|held| held.is_capped && !held.has_ended) {
+        for held in book.held.values().filter(|held| held.must_not_outlive()) {
             let (tell, drop) = (held.renewed + self.fence.tell, held.renewed + self.fence.drop);
             if drop <= now {
                 held.control.drop_now(Stop::Fenced);

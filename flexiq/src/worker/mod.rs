@@ -11,6 +11,7 @@ mod executor;
 mod fence;
 mod heartbeat;
 mod leases;
+mod permits;
 mod plan;
 mod pump;
 mod signals;
@@ -35,6 +36,7 @@ use away::Away;
 use executor::Executor;
 use heartbeat::{Beater, Heartbeat};
 use leases::Leases;
+use permits::Permits;
 use plan::Plan;
 use pump::{Life, Pump};
 use threads::Threads;
@@ -57,11 +59,13 @@ impl Worker {
         let store = queue.store().clone();
         let away = Arc::new(Away::default());
         let leases = Leases::new(plan.lease);
+        let permits = Permits::new(store.clone(), away.clone(), leases.clone(), plan.lease);
         let heartbeat = Heartbeat::start(Beater {
             store: store.clone(),
             worker: id,
             hello,
             leases: leases.clone(),
+            permits: permits.clone(),
             lease: plan.lease,
             every: plan.beat(),
             registered: store.clock().elapsed(),
@@ -73,6 +77,7 @@ impl Worker {
             threads: Threads::default(),
             clock: store.clock().clone(),
             leases: leases.clone(),
+            permits,
             states: plan.states.clone(),
             queue: queue.clone(),
             ended: sender,

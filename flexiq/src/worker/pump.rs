@@ -460,6 +460,7 @@ impl Pump {
         let Some(run) = self.runs.remove(&ended.lease) else { return };
         self.slots.free(run.task);
         self.executor.leases.end(ended.lease);
+        self.executor.permits.end(ended.lease);
         let finish = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
         ending::tell(&self.plan.tasks[run.task].name, &finish);
         self.streams[run.stream].finishes.push(finish);

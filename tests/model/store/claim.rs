@@ -25,7 +25,7 @@ pub(super) fn claim(
     queue: &Name,
     wanted: &Claim,
 ) -> (Vec<Claimed>, bool) {
-    world.claims += 1;
+    world.starters += 1;
     let left = keep_house(world, now, queue);
     look_in_claim(world, now, queue);
     if left.has_expired {

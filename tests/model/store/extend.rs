@@ -1,4 +1,4 @@
-//! extend: a sign of life; then the leases that it names, then the house of every queue.
+//! extend: a sign of life; then the leases and permits that it names, then named limits, then the house of every queue.
 
 use flexiq::internals::{Beat, BeatAnswer, Timestamp};
 
@@ -7,7 +7,7 @@ use super::manner::Manner;
 use super::prune::prune;
 use super::record::Cancel;
 use super::world::World;
-use super::{gates, workers};
+use super::{gates, permits, workers};
 
 /// A beat prunes so many jobs of each queue and state.
 const MOST_PRUNED: usize = 1_000;
@@ -18,8 +18,15 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     workers::notice_deaths(world, now);
     workers::publish(world, now);
     gates::forget_over(world, now);
+    world.named.values_mut().for_each(|limit| limit.forget_over(now));
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
     renew(world, now, beat, &mut answer);
+    for permit in &beat.permits {
+        if !permits::renew(world, permit, now + beat.lease) {
+            answer.lapsed.push(permit.clone());
+        }
+    }
+    permits::sweep(world, now, beat);
     let mut is_bounded = false;
     for queue in world.queues.clone() {
         // A step is bounded over all queues: once a bound was hit, the rest is left to the claims and the next beat.

@@ -1,6 +1,6 @@
 //! finish: what each way to end does to a job, if its lease is still the worker's.
 
-use flexiq::internals::{Finish, Finished, Held, Name, Scope, Timestamp, Transition, WorkerId};
+use flexiq::internals::{Due, Finish, Finished, Held, Name, Scope, Timestamp, Transition, WorkerId};
 use flexiq::{DeadReason, ScheduledReason, State};
 
 use super::record::{Cancel, Record};
@@ -16,7 +16,21 @@ pub(super) fn finish(
     let Some(record) = world.held(worker, end.lease).filter(|record| record.queue == *queue) else {
         return Finished::LeaseLost;
     };
-    carry_out(record, now, end.transition.clone());
+    let is_cancelled = record.cancel != Cancel::No;
+    let (mut transition, mut was_called) = (end.transition.clone(), false);
+    if let Transition::Schedule { reason: ScheduledReason::Limit, due, .. } = &mut transition
+        && !is_cancelled
+        && let Some((called, _)) = world.calls.remove(&end.lease.job)
+    {
+        *due = Due::At(due.from(now).min(called));
+        was_called = true;
+    }
+    let record = world.job(end.lease.job);
+    let old_place = record.due_at;
+    carry_out(record, now, transition);
+    if was_called && record.state == State::Ready {
+        record.due_at = old_place;
+    }
     if let Some(hold) = end.hold {
         let scope = match hold.what {
             Held::Queue => Scope::Queue(queue.clone()),
@@ -48,7 +62,7 @@ fn carry_out(record: &mut Record, now: Timestamp, transition: Transition) {
             record.release();
         }
         Transition::Schedule { reason, due, .. } => {
-            if reason == ScheduledReason::Deferral {
+            if matches!(reason, ScheduledReason::Deferral | ScheduledReason::Limit) {
                 record.deferrals += 1;
             } else {
                 record.failures += 1;

@@ -1,11 +1,10 @@
 //! The gates of queues, tasks and partitions: pause, hold, cap, rates. All are checked, then all are charged.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
-use std::time::Duration;
 
-use flexiq::internals::{Admission, Change, Limits, Name, Overrides, Pace, Rate, Scope, Standing, Timestamp};
+use flexiq::internals::{Change, Limits, Name, Overrides, Scope, Standing, Timestamp, longest};
 
+use super::meter::Meter;
 use super::record::Record;
 use super::world::{Worker, World};
 
@@ -24,25 +23,6 @@ pub(super) struct Gates {
 struct Set {
     overrides: Overrides,
     is_paused: bool,
-}
-
-/// What a gate with rates has let through.
-#[derive(Clone, Debug, Default)]
-struct Meter {
-    /// What each claim has started, the newest last. The moments never go back, also when the clock does.
-    log: Vec<Started>,
-    /// Of each spread rate that was in force, where it stands.
-    paces: BTreeMap<(u32, Duration), Pace>,
-}
-
-/// What one claim has started.
-#[derive(Clone, Copy, Debug)]
-struct Started {
-    claim: u64,
-    at: Timestamp,
-    starts: u32,
-    /// Of a partition, which may be gone: when it has left every window of its time.
-    until: Timestamp,
 }
 
 impl Gates {
@@ -81,66 +61,8 @@ impl Gates {
 
     /// What a gate has let through, if it ever had a rate.
     fn meter(&self, queue: &Name, scope: &Scope) -> &Meter {
-        const NEW: &Meter = &Meter { log: Vec::new(), paces: BTreeMap::new() };
+        const NEW: &Meter = &Meter::new();
         self.meters.get(&(queue.clone(), scope.clone())).unwrap_or(NEW)
-    }
-}
-
-impl Meter {
-    /// The moment of a start now.
-    fn moment(&self, now: Timestamp) -> Timestamp {
-        self.log.last().map_or(now, |newest| newest.at.max(now))
-    }
-
-    /// What a rate admits now: one start, or none and when it will.
-    fn admit(&self, rate: &Rate, now: Timestamp) -> Admission {
-        let nth_newest = |n: u32| Ok::<_, Infallible>(self.nth_newest(n));
-        let Ok(admission) = rate.admit(1, self.moment(now), self.pace(rate), nth_newest);
-        admission
-    }
-
-    /// The moment of the nth newest start, counted from 1.
-    fn nth_newest(&self, n: u32) -> Option<Timestamp> {
-        let mut so_far = 0;
-        let reaches = |started: &&Started| {
-            so_far += started.starts;
-            so_far >= n
-        };
-        self.log.iter().rev().find(reaches).map(|started| started.at)
-    }
-
-    /// Where a spread rate stands. One that was not in force is spaced from the newest start all the same.
-    fn pace(&self, rate: &Rate) -> Pace {
-        let kept = self.paces.get(&(rate.starts, rate.period)).copied().unwrap_or_default();
-        match self.log.last() {
-            Some(newest) => Pace(kept.0.max(rate.after(1, newest.at, Pace::default()).0)),
-            None => kept,
-        }
-    }
-
-    /// Counts one start of a claim. The first makes the log one longer, and forgets what has left every window that holds.
-    fn charge(&mut self, claim: u64, rates: &[Rate], now: Timestamp) {
-        let at = self.moment(now);
-        for rate in rates.iter().filter(|rate| rate.spread) {
-            let pace = rate.after(1, at, self.pace(rate));
-            self.paces.insert((rate.starts, rate.period), pace);
-        }
-        match self.log.last_mut().filter(|newest| newest.claim == claim) {
-            Some(newest) => newest.starts += 1,
-            None => {
-                let until = at + longest(rates);
-                let until = self.log.last().map_or(until, |newest| newest.until.max(until));
-                self.log.push(Started { claim, at, starts: 1, until });
-                self.forget(at - longest(rates));
-            }
-        }
-    }
-
-    /// Forgets what was started until then, but no more than two at once: a step is bounded. It shows when a longer rate
-    /// is set again before all is forgotten: what is still there counts.
-    fn forget(&mut self, until: Timestamp) {
-        let gone = self.log.iter().take(2).take_while(|started| started.at <= until).count();
-        self.log.drain(..gone);
     }
 }
 
@@ -150,19 +72,8 @@ pub(super) fn forget_over(world: &mut World, now: Timestamp) {
     for (queue, scope) in scopes.into_iter().filter(|(_, scope)| matches!(scope, Scope::Partition(..))) {
         let longest = longest(&standing(world, scope.clone()).limits().rates);
         let meter = world.gates.meters.get_mut(&(queue, scope)).expect("it is there");
-        meter.log.retain(|started| started.until > now || started.at > now - longest);
-        for started in meter.log.iter_mut().filter(|started| started.until <= now) {
-            started.until = started.at + longest;
-        }
-        if meter.log.is_empty() {
-            meter.paces.clear();
-        }
+        meter.forget_over(now, longest);
     }
-}
-
-/// The longest window.
-fn longest(rates: &[Rate]) -> Duration {
-    rates.iter().map(|rate| rate.period).max().unwrap_or_default()
 }
 
 /// What holds for each task and queue that has a limit or a pause.
@@ -222,7 +133,7 @@ fn is_open(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> bool {
     !standing.is_paused
         && world.gates.held_until(queue, &standing.scope).is_none_or(|until| until <= now)
         && max_concurrent.is_none_or(|cap| leases(world, queue, &standing.scope) < cap as usize)
-        && rates.iter().all(|rate| meter.admit(rate, now).starts > 0)
+        && rates.iter().all(|rate| meter.admit(rate, 1, now).starts > 0)
 }
 
 /// Whether the gates of this task and of its queue let one more start.
@@ -243,7 +154,7 @@ pub(super) fn is_partition_open(
 
 /// Counts one start, which every gate has let through. A gate without a rate counts none.
 pub(super) fn charge(world: &mut World, now: Timestamp, queue: &Name, task: &Name, partition: &str) {
-    let claim = world.claims;
+    let claim = world.starters;
     for scope in gates_of(queue, task, partition) {
         let standing = standing(world, scope);
         let rates = standing.limits().rates;
@@ -283,7 +194,8 @@ pub(super) fn opens_at(
         let held = world.gates.held_until(queue, &scope).filter(|&until| until > now);
         let meter = world.gates.meter(queue, &scope);
         let rates = standing(world, scope.clone()).limits().rates;
-        let spent = rates.iter().map(|rate| meter.admit(rate, now)).filter(|admission| admission.starts == 0);
+        let spent =
+            rates.iter().map(|rate| meter.admit(rate, 1, now)).filter(|admission| admission.starts == 0);
         opens_at = spent.map(|admission| admission.opens_at).chain(held).chain(opens_at).max();
     }
     opens_at

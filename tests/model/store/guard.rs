@@ -1,9 +1,9 @@
 //! The guard of the reaper: after a silence of everyone, or a jump of the clock, the living renew first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use flexiq::internals::{Name, Timestamp};
+use flexiq::internals::{Beat, Name, Timestamp};
 
 use super::manner::Manner;
 
@@ -12,6 +12,8 @@ use super::manner::Manner;
 pub(super) struct Guards {
     of_workers: Guard,
     of_queues: BTreeMap<Name, Guard>,
+    /// And of each named limit of which something is left.
+    of_limits: BTreeMap<Name, Guard>,
 }
 
 impl Guards {
@@ -30,6 +32,27 @@ impl Guards {
             guard.beat(now, LEASE, LEASE * 3 / 10);
             self.of_queues.insert(queue.clone(), guard);
         }
+    }
+
+    /// Somebody lives and uses a limit, or is granted a permit of it.
+    pub(super) fn use_limit(&mut self, manner: Manner, now: Timestamp, limit: &Name) {
+        if manner == Manner::Redis && !self.of_limits.contains_key(limit) {
+            let mut guard = Guard::default();
+            guard.beat(now, LEASE, LEASE * 3 / 10);
+            self.of_limits.insert(limit.clone(), guard);
+        }
+    }
+
+    /// A beat looks after the limits that are in use, and only they are guarded.
+    pub(super) fn beat_limits(&mut self, now: Timestamp, beat: &Beat, in_use: &BTreeSet<Name>) {
+        self.of_limits.retain(|limit, _| in_use.contains(limit));
+        for guard in self.of_limits.values_mut() {
+            guard.beat(now, beat.lease, beat.every);
+        }
+    }
+
+    pub(super) fn of_limit(&mut self, limit: &Name) -> &mut Guard {
+        self.of_limits.get_mut(limit).unwrap_or(&mut self.of_workers)
     }
 
     pub(super) fn of_workers(&mut self) -> &mut Guard {
@@ -57,12 +80,12 @@ const LEASE: Duration = Duration::from_secs(10);
 /// What is known of the last signs of life.
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    last: Option<Beat>,
+    last: Option<Sign>,
     reap_after: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Beat {
+struct Sign {
     at: Timestamp,
     lease: Duration,
     /// A longer silence than this means that nobody could beat.
@@ -74,7 +97,7 @@ impl Guard {
         self.look(now);
         // The beats themselves make a silence: it means nothing below one beat and a quarter.
         let quiet = lease.saturating_sub(every * 2).max(every + every / 4);
-        self.last = Some(Beat { at: now, lease, quiet });
+        self.last = Some(Sign { at: now, lease, quiet });
     }
 
     /// Whether leases that have run out may be taken back now.

@@ -12,7 +12,10 @@ mod gates;
 mod guard;
 mod hand;
 mod house;
+mod line;
 mod manner;
+mod meter;
+mod permits;
 mod prune;
 mod read;
 mod record;
@@ -27,9 +30,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, Name,
-    ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake,
-    WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, GiveBack,
+    Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn,
+    TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -121,6 +124,17 @@ impl Store for ModelStore {
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
         self.step(|world, now| Ok(extend::extend(world, now, &beat)))
+    }
+
+    fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
+        self.step(|world, now| Ok(permits::acquire(world, now, &ask)))
+    }
+
+    fn give_back(&self, permits: Vec<GiveBack>) -> Step<'_, ()> {
+        self.step(|world, now| {
+            permits::give_back(world, now, &permits);
+            Ok(())
+        })
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {

@@ -7,7 +7,9 @@ use flexiq::internals::{Hello, LeaseId, Name, Timestamp, WorkerId};
 
 use super::gates::Gates;
 use super::guard::Guards;
+use super::line::Named;
 use super::manner::Manner;
+use super::permits::Key;
 use super::record::Record;
 use super::room::Stand;
 use super::turn::Kept;
@@ -33,8 +35,11 @@ pub(super) struct World {
     pub(super) rotations: BTreeMap<(Name, Name), Rotation>,
     /// The producers that wait for room, in the order of their arrival.
     pub(super) line: Vec<Stand>,
-    /// How many claims there were.
-    pub(super) claims: u64,
+    /// How many steps there were that may start something: claims, and permits that were granted.
+    pub(super) starters: u64,
+    pub(super) named: BTreeMap<Key, Named>,
+    /// Running jobs that were called before they could wait: when they are due, and since when that is known.
+    pub(super) calls: BTreeMap<JobId, (Timestamp, Timestamp)>,
 }
 
 /// A worker that is known.

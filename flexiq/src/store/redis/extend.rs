@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::codes::millis;
+use super::permits::renew;
 use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
 use crate::error::Result;
@@ -23,13 +24,21 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     let mut parts = Parts::of(answer, store.place());
     let is_unknown = parts.number()? == 0;
     let (silent_at, version) = (parts.bytes()?, parts.number()?);
-    let mut queues = Vec::new();
-    for _ in 0..parts.number()? {
-        queues.push(Name::new("queue", parts.text()?)?);
-    }
+    let (queues, limits) = (parts.number()?, parts.number()?);
+    let queues = names("queue", queues, &mut parts)?;
+    let mut limits = names("limit", limits, &mut parts)?;
     let mut gone = Vec::new();
     while !parts.is_empty() {
         gone.extend(Unpacked(&parts.bytes()?).id().map(WorkerId::from_bytes));
+    }
+
+    limits.extend(beat.permits.iter().map(|permit| permit.limit.clone()));
+    limits.sort();
+    limits.dedup();
+    let mut lapsed = Vec::new();
+    for limit in limits {
+        let permits: Vec<_> = beat.permits.iter().filter(|permit| permit.limit == limit).collect();
+        lapsed.extend(renew(store, within, &limit, &permits, [lease.clone(), every.clone()]).await?);
     }
 
     let head = [worker, lease, every, silent_at, version.to_string().into_bytes()];
@@ -64,7 +73,11 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     };
     let lost = those(b'l');
     store.leased.forget(&lost);
-    Ok(BeatAnswer { lost, cancelled: those(b'c'), is_unknown })
+    Ok(BeatAnswer { lost, cancelled: those(b'c'), lapsed, is_unknown })
+}
+
+fn names(what: &'static str, count: i64, parts: &mut Parts<'_>) -> Result<Vec<Name>> {
+    (0..count).map(|_| Name::new(what, parts.text()?)).collect()
 }
 
 fn write_lease(lease: &LeaseId, lapse: Lapse) -> Vec<u8> {

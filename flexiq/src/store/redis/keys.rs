@@ -6,7 +6,7 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them.
-const OF_QUEUE: [&str; 32] = [
+const OF_QUEUE: [&str; 33] = [
     // hash: id → what never changes: moments, rank, task, settings, partition, payload
     "bodies",
     // hash: id → state, counters, moments, worker; absent before the first start, unless the job can expire
@@ -73,17 +73,52 @@ const OF_QUEUE: [&str; 32] = [
     "producers",
     // zset, all of score 0: `line \0 number producer`, where a line is '' for the queue or a lane of a partition
     "producer_line",
+    // zset by due time: id of each running job that a named limit has called before it could wait
+    "early",
+];
+
+/// The keys of a named limit, as `lua/lib/limit.lua` names them. A gate is one of its keys behind its length.
+#[rustfmt::skip]
+const OF_LIMIT: [&str; 11] = [
+    // hash: beat_at, quiet_ms, lease_ms, reap_after, as a queue's
+    "meta",
+    // zset by deadline: `gate id run` of each permit that is held
+    "permits",
+    // zset by deadline: `gate id` of each job that was called, and for which a permit is reserved
+    "reserved",
+    // zset, all of score 0: `gate \0 place id` of each job in line, `gate \1 place id` of each that was called
+    "line",
+    // hash: `gate id` → place, due time, run, what it asks with, queue of each job in line or called
+    "places",
+    // hash: gate → permits that are held, those that are reserved, and how many of these rates will count
+    "used",
+    // zset by end: gate that a run holds
+    "holds",
+    // zset by the moment at which time lets the first in line have a permit: gate
+    "moments",
+    // as of a queue: the log of starts, where spread rates stand, and when starts have left every window
+    "starts",
+    "paces",
+    "logs",
 ];
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.
-const OF_FLEET: [&str; 6] = [
+#[rustfmt::skip]
+const OF_FLEET: [&str; 7] = [
     // hash: schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
-    "meta",     // set: the queues that are known
-    "queues",   // hash: task → its queue, and its declaration in JSON
-    "tasks",    // hash: worker → its age and its life
-    "workers",  // hash: worker → the limits that it declares, in JSON
-    "declared", // hash: `q:queue` or `t:task` → `declared;set;paused`
+    "meta",
+    // set: the queues that are known
+    "queues",
+    // hash: task → its queue, and its declaration in JSON
+    "tasks",
+    // hash: worker → its age and its life
+    "workers",
+    // hash: worker → the limits that it declares, in JSON
+    "declared",
+    // hash: `q:queue` or `t:task` → `declared;set;paused`
     "limits",
+    // zset by last use: the named limits in use
+    "named",
 ];
 
 /// The keys of a queue.
@@ -94,6 +129,11 @@ pub(super) fn of_queue(prefix: &str, queue: &Name) -> Vec<String> {
 /// One key of a queue.
 pub(super) fn one_of_queue(prefix: &str, queue: &Name, key: &str) -> String {
     format!("{{{prefix}:{queue}}}:{key}")
+}
+
+/// The keys of a named limit. No queue has a `/` in its name.
+pub(super) fn of_limit(prefix: &str, limit: &Name) -> Vec<String> {
+    OF_LIMIT.iter().map(|key| format!("{{{prefix}/{limit}}}:{key}")).collect()
 }
 
 /// The keys of the whole store.

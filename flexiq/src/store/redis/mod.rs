@@ -17,6 +17,7 @@ mod line;
 mod link;
 mod open;
 mod options;
+mod permits;
 mod read;
 mod room;
 mod scripts;
@@ -41,11 +42,12 @@ use self::hub::Hub;
 use self::leased::Leased;
 use self::line::Line;
 use self::link::Link;
+use self::permits::InUse;
 use self::scripts::Script;
 use self::wire::Parts;
 use super::{
-    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, ProducerId, Scope,
-    Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, GiveBack, Hello,
+    JobKey, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -63,6 +65,7 @@ struct Shared {
     hub: Hub,
     leased: Leased,
     line: Line,
+    named: InUse,
     clock: Clock,
     prefix: Name,
     /// This handle, for messages.
@@ -99,6 +102,7 @@ impl RedisStore {
             hub: Hub::default(),
             leased: Leased::default(),
             line: Line::default(),
+            named: InUse::default(),
             clock: options.clock,
             prefix: options.prefix,
             handle,
@@ -238,6 +242,14 @@ impl Store for RedisStore {
 
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
         Box::pin(extend::extend(&self.shared, beat))
+    }
+
+    fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
+        Box::pin(permits::acquire(&self.shared, ask))
+    }
+
+    fn give_back(&self, permits: Vec<GiveBack>) -> Step<'_, ()> {
+        Box::pin(permits::give_back(&self.shared, permits))
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {

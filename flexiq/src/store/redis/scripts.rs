@@ -50,6 +50,19 @@ macro_rules! of_fleet {
     )*};
 }
 
+macro_rules! of_limit {
+    ($($name:ident $file:literal)*) => {$(
+        pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
+            include_str!("lua/lib/base.lua"),
+            include_str!("lua/lib/limit.lua"),
+            include_str!("lua/lib/guard.lua"),
+            include_str!("lua/lib/gates.lua"),
+            include_str!("lua/lib/line.lua"),
+            include_str!(concat!("lua/", $file, ".lua")),
+        ]));
+    )*};
+}
+
 of_queue! {
     ENQUEUE "enqueue";
     TURN "lib/house" "finish" "heads" "turns" "claim" "turn";
@@ -64,6 +77,7 @@ of_queue! {
     RESUME "resume";
     CANCEL "cancel";
     CANCEL_PARTITION "cancel_partition";
+    CALL "call";
     RETRY "retry";
     DELETE "lib/house" "delete";
     READ "read";
@@ -77,4 +91,12 @@ of_fleet! {
     FLEET_SETTLE "fleet_settle"
     FLEET_RETIRE "fleet_retire"
     FLEET_LIMIT "fleet_limit"
+    FLEET_NAME "fleet_name"
+    FLEET_UNNAME "fleet_unname"
+}
+
+of_limit! {
+    ACQUIRE "acquire"
+    GIVE_BACK "give_back"
+    RENEW "renew"
 }

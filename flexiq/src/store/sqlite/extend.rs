@@ -6,6 +6,7 @@ use super::declared::{forget, notice_deaths, revive};
 use super::failure::Tried;
 use super::guard;
 use super::house::{all_queues, all_waiting, keep_house, next_moment};
+use super::permits;
 use super::prune::prune_queue;
 use super::room;
 use super::starts::forget_over;
@@ -31,6 +32,12 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
             None => answer.lost.push(lease),
         }
     }
+    for permit in beat.permits {
+        if !permits::renew(write, &permit, until)? {
+            answer.lapsed.push(permit);
+        }
+    }
+    permits::sweep(write)?;
     let mut has_more = false;
     for (queue, _) in all_queues(write.connection)? {
         // What is left over when a bound was hit is left to the claims and to the next beat.

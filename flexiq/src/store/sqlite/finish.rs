@@ -6,6 +6,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::call::called_at;
 use super::codes::{dead_code, scheduled_code, state, write_value};
 use super::enqueue::{LARGE, VALUE, write_body};
 use super::failure::Tried;
@@ -267,9 +268,15 @@ fn schedule(
     due: Due,
     error: Option<&str>,
 ) -> rusqlite::Result<u8> {
-    let due = due.from(write.now);
-    let is_deferral = reason == ScheduledReason::Deferral;
+    let called = match reason {
+        ScheduledReason::Limit => called_at(write, id)?,
+        _ => None,
+    };
+    let due = called.map_or(due.from(write.now), |called| called.min(due.from(write.now)));
+    let is_deferral = matches!(reason, ScheduledReason::Deferral | ScheduledReason::Limit);
     let to = if due <= write.now { state::READY } else { state::SCHEDULED };
+    // One that was called before it could wait keeps its old place.
+    let keeps_place = to == state::READY && called.is_some();
     let due = due.max(write.now);
     let expires: Option<i64> =
         write.connection.prepare_cached(include_str!("sql/finish_schedule.sql"))?.query_row(
@@ -277,7 +284,7 @@ fn schedule(
                 id,
                 to,
                 scheduled_code(reason),
-                due.as_millis(),
+                (!keeps_place).then(|| due.as_millis()),
                 u8::from(!is_deferral),
                 u8::from(is_deferral),
                 error,

@@ -5,6 +5,7 @@
 //! writes is noticed within 20 ms.
 
 mod bells;
+mod call;
 mod called;
 mod cancel;
 mod claim;
@@ -25,10 +26,12 @@ mod hub;
 mod lanes;
 mod ledger;
 mod limits;
+mod line;
 mod news;
 mod open;
 mod options;
 mod partitions;
+mod permits;
 mod prune;
 mod read;
 mod reader;
@@ -61,8 +64,9 @@ use self::ticket::Asked;
 use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
-    Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, Hello, JobKey, LONGEST_STAND,
-    ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, GiveBack,
+    Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer,
+    Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -227,6 +231,14 @@ impl Store for SqliteStore {
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer> {
         let awaited = self.hub.bells().queues_awaited();
         self.write(Priority::First, move |write| extend::extend(write, beat, &awaited))
+    }
+
+    fn acquire(&self, ask: Ask) -> Step<'_, Acquired> {
+        self.write(Priority::Normal, move |write| permits::acquire(write, &ask))
+    }
+
+    fn give_back(&self, permits: Vec<GiveBack>) -> Step<'_, ()> {
+        self.write(Priority::Normal, move |write| permits::give_back(write, &permits))
     }
 
     fn wait(&self, wait: Wait) -> Step<'_, Wake> {

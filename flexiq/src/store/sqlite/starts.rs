@@ -3,6 +3,8 @@
 //! One row for all that started together. Its moments never go back, also when the clock is stepped: a rate is exact in
 //! the time of its log.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codes::write_rate;
@@ -14,6 +16,9 @@ use crate::policy::{Log, Pace, Rate, longest};
 
 /// An addition adds one row and prunes at most this many that no rate counts any more, so that pruning keeps up.
 const MOST_PRUNED: i64 = 2;
+
+/// The starts of named limits lie in no queue.
+pub(super) const NO_QUEUE: QueueId = 0;
 
 /// The log of one gate, as it stood when it was opened.
 pub(super) struct Starts<'a> {
@@ -86,14 +91,18 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// Forgets starts of partitions, which may be gone: those that have left every window, at their time and now.
+/// Forgets starts of partitions and named limits, which may be gone: those that have left every window, at their time and
+/// now.
 pub(super) fn forget_over(connection: &Connection, now: Timestamp, most: usize) -> rusqlite::Result<()> {
     let over: Vec<(QueueId, String)> = connection
         .prepare_cached(include_str!("sql/starts_over.sql"))?
         .query_map(params![now.as_millis(), most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (queue, gate) in over {
-        let longest = longest(&rates_of_partition(connection, &gate)?);
+        let longest = match queue {
+            NO_QUEUE => Duration::ZERO,
+            _ => longest(&rates_of_partition(connection, &gate)?),
+        };
         connection
             .prepare_cached(
                 "DELETE FROM flexiq_starts WHERE queue = ?1 AND gate = ?2 AND until <= ?3 AND at <= ?4",

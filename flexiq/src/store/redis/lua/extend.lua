@@ -2,7 +2,7 @@
 -- ARGV  4 worker, 5 lease, 6 every, 7 the first moment at which a worker falls silent ('' for none), 8 version of the
 --       limits; then one of each lease: job, run and whether it lapses as a release
 -- Returns whether the queue's copy of the limits is older, and a character for each lease: 'h'eld, 'c'ancelled or 'l'ost
-local MOST_PRUNED = 1000
+local MOST_PRUNED, CALLS_KEPT = 1000, 3600000
 local worker, length, every = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 beat(length, every)
 if ARGV[7] ~= '' then
@@ -49,6 +49,8 @@ local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < ton
 -- How long a log is kept is known by what holds now.
 if not is_older then of_partitions().forget_logs() end
 of_holds().forget()
+-- Calls of runs that have ended otherwise.
+redis.call('ZREMRANGEBYSCORE', early, '-inf', text_of(now - CALLS_KEPT))
 of_partitions().reopen()
 for _, task in ipairs(waiting_tasks()) do
   if redis.call('HGET', bells, task) ~= 'rung' then set_right(task) end

@@ -4,6 +4,14 @@ local new_values, new_holds = {}, {}
 -- The finishes so far: their answers, 'd'one or 'l'ost, and the jobs that are done, for one may be named twice.
 local finished, answers, is_done = 0, {}, {}
 
+-- When a job that waits for a named limit was called while it ran, if it was.
+local function called_at(id)
+  local due = redis.call('ZSCORE', early, id)
+  if not due then return nil end
+  redis.call('ZREM', early, id)
+  return tonumber(due)
+end
+
 -- A job that was cancelled while it ran ends as cancelled, unless the run succeeded. Such an end moves no counter.
 local function finish_one(id, text, head, body)
   local jobs = of_life()
@@ -24,13 +32,15 @@ local function finish_one(id, text, head, body)
     jobs.end_job(id, job, CANCELLED, 0, DAY)
   elseif kind == 1 then
     -- A failed run has been started in earnest: its job does not expire any more. A deferral leaves the expiry.
-    if reason == 2 then
+    if reason == 2 or reason == 3 then
       job.deferrals = job.deferrals + 1
     else
       job.failures, job.expires = job.failures + 1, 0
     end
-    due = moment_of(is_moment, due)
-    job.due = math.max(due, now)
+    local called_due = reason == 3 and called_at(id)
+    due = math.min(moment_of(is_moment, due), called_due or FAR)
+    -- One that was called before it could wait keeps its old place.
+    if due > now or not called_due then job.due = math.max(due, now) end
     job.reason = reason
     jobs.make_pending(id, job, due > now and SCHEDULED or READY)
   elseif kind == 2 then

@@ -1,7 +1,7 @@
 -- fleet_beat: says that a worker lives, and notices those that do not.
 -- ARGV  2 worker, 3 lease, 4 every
 -- Returns whether the worker is known, when the next worker falls silent ('' for never), the version of the limits, the
--- number of queues, their names, and workers that are forgotten
+-- numbers of queues and of named limits in use, their names, and workers that are forgotten
 local SILENT = 86400000
 local id, lease = ARGV[2], tonumber(ARGV[3])
 beat(lease, tonumber(ARGV[4]))
@@ -25,9 +25,9 @@ for i = 1, #all, 2 do
 end
 if #forgotten > 0 then settle() end
 local answer = { text and 1 or 0, silent_at, limits_version() }
-local known = redis.call('SMEMBERS', queues)
-answer[4] = #known
-for _, list in ipairs({ known, forgotten }) do
+local known, in_use = redis.call('SMEMBERS', queues), redis.call('ZRANGE', named, 0, -1)
+answer[4], answer[5] = #known, #in_use
+for _, list in ipairs({ known, in_use, forgotten }) do
   for _, one in ipairs(list) do
     answer[#answer + 1] = one
   end

@@ -2,7 +2,7 @@
 UPDATE flexiq_jobs
 SET state = ?2,
     reason = ?3,
-    due_at = ?4,
+    due_at = coalesce(?4, due_at),
     until = NULL,
     failures = failures + ?5,
     deferrals = deferrals + ?6,

@@ -140,6 +140,58 @@ CREATE TABLE flexiq_paces (
     PRIMARY KEY (queue, gate, rate)
 ) WITHOUT ROWID;
 
+-- The permits of named limits that runs hold. What rates count of them is in flexiq_starts, in no queue (0).
+CREATE TABLE flexiq_permits (
+    name  TEXT    NOT NULL,
+    key   TEXT    NOT NULL,
+    job   BLOB    NOT NULL,
+    run   INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (name, key, job, run)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_permits_lapsing ON flexiq_permits (until);
+
+-- The jobs that stand in line for one, and those that were called out of it.
+CREATE TABLE flexiq_line (
+    name           TEXT    NOT NULL,
+    key            TEXT    NOT NULL,
+    job            BLOB    NOT NULL,
+    place          INTEGER NOT NULL,
+    max_concurrent INTEGER,
+    rates          TEXT    NOT NULL,
+    ready_at       INTEGER NOT NULL, -- the place in its queue to which the job goes back when it is called
+    due            INTEGER NOT NULL, -- when it comes by itself, as it was told last
+    called_until   INTEGER,          -- it was called, and its permit is reserved until then
+    PRIMARY KEY (name, key, job)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_line_places ON flexiq_line (name, key, place) WHERE called_until IS NULL;
+CREATE INDEX flexiq_line_called ON flexiq_line (name, key, place) WHERE called_until IS NOT NULL;
+CREATE INDEX flexiq_line_lapsing ON flexiq_line (called_until) WHERE called_until IS NOT NULL;
+
+-- Until when a run has said that nobody is granted a permit, and when time lets the first in line have one.
+CREATE TABLE flexiq_named (
+    name       TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    held_until INTEGER,
+    opens_at   INTEGER,
+    PRIMARY KEY (name, key)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_named_over ON flexiq_named (held_until) WHERE held_until IS NOT NULL;
+CREATE INDEX flexiq_named_opening ON flexiq_named (opens_at) WHERE opens_at IS NOT NULL;
+CREATE INDEX flexiq_named_empty ON flexiq_named (name, key) WHERE held_until IS NULL AND opens_at IS NULL;
+
+-- Running jobs that were called before they could wait: when they are due.
+CREATE TABLE flexiq_calls (
+    job BLOB    NOT NULL PRIMARY KEY,
+    due INTEGER NOT NULL,
+    at  INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_calls_over ON flexiq_calls (at);
+
 -- Without a rowid: the id is the only key that anyone asks by, and the indexes below end with it anyway.
 -- Small bodies lie in the row, large ones in flexiq_bodies, so that a transition never rewrites them.
 CREATE TABLE flexiq_jobs (

@@ -127,7 +127,10 @@ local function make_rates()
     if gate.is_partition then of_partitions().log(member, at + longest, newest and newest.member, gone) end
   end
 
-  return { read = read, admit = admit, charge = charge, newest_start = newest_start, admit_rate = admit_rate }
+  return {
+    read = read, admit = admit, charge = charge, newest_start = newest_start, admit_rate = admit_rate,
+    read_pace = read_pace, write_pace = write_pace,
+  }
 end
 
 local function of_rates()
