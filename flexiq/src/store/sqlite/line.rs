@@ -68,10 +68,7 @@ impl<'a> Line<'a> {
     pub(super) fn opening(&self, place: &Place) -> rusqlite::Result<Opening> {
         let (reserved, counted) = self
             .connection
-            .prepare_cached(
-                "SELECT count(*), count(nullif(rates, '')) FROM flexiq_line
-                 WHERE name = ?1 AND key = ?2 AND called_until IS NOT NULL",
-            )?
+            .prepare_cached(include_str!("sql/line_reserved.sql"))?
             .query_row(params![self.name, self.key], |row| Ok((row.get(0)?, row.get(1)?)))?;
         self.opening_beside(place, reserved, counted)
     }

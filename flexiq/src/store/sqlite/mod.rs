@@ -366,7 +366,7 @@ mod tests {
     use crate::error::Effect;
     use crate::job::{Due, Transition, Value};
     use crate::policy::Rate;
-    use crate::store::{Claim, Finish, Finished, NewJob, Outset, Payload, Room};
+    use crate::store::{Claim, Finish, Finished, LeaseId, NewJob, Outset, Payload, PermitId, Room};
 
     const LEASE: Duration = Duration::from_secs(10);
 
@@ -438,6 +438,49 @@ mod tests {
             costs.push(claim_steps(&store).await);
         }
         assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
+    }
+
+    /// SQLite's steps in what an ask for a permit reads of the line, since this was asked last.
+    async fn ask_steps(store: &SqliteStore) -> i32 {
+        let asked = store.writer.ask(Priority::Normal, |write| {
+            let mut steps = 0;
+            for sql in [
+                include_str!("sql/line_first.sql"),
+                include_str!("sql/line_last.sql"),
+                include_str!("sql/line_reserved.sql"),
+            ] {
+                steps += write.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);
+            }
+            Ok(steps)
+        });
+        asked.within(store.options.timeout, &store.place).await.expect("the store answers")
+    }
+
+    #[tokio::test]
+    async fn an_ask_for_a_permit_costs_the_same_however_long_the_line() {
+        let ask = || Ask {
+            permit: PermitId {
+                limit: name("api"),
+                key: String::new(),
+                lease: LeaseId { job: JobId::new(), run: 1 },
+            },
+            queue: name("q"),
+            ready_at: Timestamp::from_millis(0),
+            max_concurrent: Some(1),
+            rates: Vec::new(),
+            lease: LEASE,
+        };
+        let mut costs = Vec::new();
+        for line in [10, 1_000] {
+            let store = in_memory().await;
+            for _ in 0..line {
+                store.acquire(ask()).await.expect("it is answered");
+            }
+            ask_steps(&store).await;
+            store.acquire(ask()).await.expect("it is answered");
+            costs.push(ask_steps(&store).await);
+        }
+        assert!(costs[0] > 50 && costs[0] == costs[1], "{costs:?}");
     }
 
     #[tokio::test]
