@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::Shared;
 use super::enqueue::store_all;
 use super::failure::{share, unavailable};
+use super::room::leave;
 use crate::error::{Effect, Result};
 use crate::name::Name;
 use crate::store::types::{Enqueue, Enqueued};
@@ -96,8 +97,12 @@ async fn send(store: Arc<Shared>, queue: Name, waiting: Vec<Waiting>) {
     // A caller that was dropped wants no answer.
     match store_all(&store, &queue, &batches).await {
         Ok(answers) => {
-            for (caller, answer) in callers.into_iter().zip(answers) {
-                let _ = caller.send(answer);
+            for ((caller, answer), batch) in callers.into_iter().zip(answers).zip(&batches) {
+                let is_gone = caller.send(answer).is_err();
+                if let Some(producer) = batch.producer.filter(|_| is_gone) {
+                    // It left before this step put it in line.
+                    leave(&store, &queue, producer);
+                }
             }
         }
         Err(error) => {

@@ -20,9 +20,13 @@ pub(super) async fn room(store: &Shared, producer: ProducerId) {
 /// Leaves the line, unless its jobs are stored. If the server is away, the place is given to others when nobody comes again
 /// for it.
 pub(super) fn leave_line(store: &Arc<Shared>, queue: &Name, producer: ProducerId) {
-    if !store.hub.forget_room(producer) {
-        return;
+    if store.hub.forget_room(producer) {
+        leave(store, queue, producer);
     }
+}
+
+/// Takes a producer out of the lines of a queue, in the background.
+pub(super) fn leave(store: &Arc<Shared>, queue: &Name, producer: ProducerId) {
     let (leaver, queue) = (store.clone(), queue.clone());
     store.leaving.send_modify(|lines| *lines += 1);
     store.spawn(async move {
