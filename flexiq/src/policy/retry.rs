@@ -84,8 +84,12 @@ pub fn after_run(
         Outcome::Undecodable { error } => {
             Transition::Kill { reason: DeadReason::Decode, error: Some(cut_error(error)) }
         }
-        Outcome::Deferred(due) => after_deferral(ScheduledReason::Deferral, due, counters, budgets, now),
-        Outcome::Limited(due) => after_deferral(ScheduledReason::Limit, due, counters, budgets, now),
+        Outcome::Deferred(due) => after_deferral(due, counters, budgets, now),
+        Outcome::Limited(_) if is_deferred_too_often(counters, budgets) => {
+            Transition::Kill { reason: DeadReason::Deferrals, error: None }
+        }
+        // A moment of the store, which its clock alone can judge.
+        Outcome::Limited(due) => Transition::Schedule { reason: ScheduledReason::Limit, due, error: None },
         Outcome::Held(_) if is_deferred_too_often(counters, budgets) => {
             Transition::Kill { reason: DeadReason::Deferrals, error: None }
         }
@@ -94,13 +98,7 @@ pub fn after_run(
     }
 }
 
-fn after_deferral(
-    reason: ScheduledReason,
-    due: Due,
-    counters: Counters,
-    budgets: &Budgets,
-    now: Timestamp,
-) -> Transition {
+fn after_deferral(due: Due, counters: Counters, budgets: &Budgets, now: Timestamp) -> Transition {
     if is_deferred_too_often(counters, budgets) {
         return Transition::Kill { reason: DeadReason::Deferrals, error: None };
     }
@@ -109,7 +107,7 @@ fn after_deferral(
         Due::At(moment) if moment < now + SHORTEST_DEFERRAL => Due::In(SHORTEST_DEFERRAL),
         later => later,
     };
-    Transition::Schedule { reason, due, error: None }
+    Transition::Schedule { reason: ScheduledReason::Deferral, due, error: None }
 }
 
 fn is_deferred_too_often(counters: Counters, budgets: &Budgets) -> bool {
