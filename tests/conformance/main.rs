@@ -18,6 +18,7 @@ mod finish;
 mod gates;
 mod harness;
 mod hold;
+mod named_calls;
 mod named_crowd;
 mod named_holds;
 mod named_leaks;

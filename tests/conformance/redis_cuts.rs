@@ -162,7 +162,10 @@ impl Player {
         self.turn(worker, vec![Finish::new(runs[1], wait)], None).await;
         let given = vec![GiveBack { ask: holder, hold: None }];
         self.again(|store| store.give_back(given.clone())).await;
-        self.hands.advance(BEAT);
+        // Two beats before the reservation lapses, neither of which is far behind the call.
+        self.hands.advance(millis(2_100));
+        self.beat(worker, runs).await;
+        self.hands.advance(millis(2_100));
         self.beat(worker, runs).await;
         let job = self.ask(&self.direct, |store| store.job(runs[1].job)).await.expect("it is stored");
         self.see("called", job.state);

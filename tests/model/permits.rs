@@ -51,6 +51,8 @@ impl Permits {
     pub(crate) fn look(&mut self, now: Timestamp) {
         let lapsing = self.held.iter_mut().filter(|(_, until)| *until <= now);
         lapsing.for_each(|(_, until)| *until = Timestamp::from_millis(i64::MIN));
+        // What has left its windows may be forgotten: a clock that goes back does not bring it back.
+        self.starts.retain(|(start, at)| *at + longest(&start.rates) > now);
     }
 
     /// Moments at which something may lapse.

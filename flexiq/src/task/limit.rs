@@ -162,14 +162,14 @@ impl Permit {
     /// # use flexiq::{Context, Retry};
     /// # fn post(_: &str) -> Result<(), Duration> { Err(Duration::from_secs(30)) }
     /// #[flexiq::task]
-    /// async fn notify(#[context] context: Context, message: String) -> Result<(), Retry> {
+    /// async fn post_message(#[context] context: Context, message: String) -> Result<(), Retry> {
     ///     let permit = context.limit("partner-api").concurrency(5).acquire().await?;
     ///     match post(&message) {
     ///         Err(retry_after) => Err(permit.hold(retry_after).await),
     ///         Ok(()) => Ok(()),
     ///     }
     /// }
-    /// # #[tokio::main] async fn main() { assert!(notify(Context::for_test(), "hello".into()).await.is_err()) }
+    /// # #[tokio::main] async fn main() { assert!(post_message(Context::for_test(), "hello".into()).await.is_err()) }
     /// ```
     pub async fn hold(mut self, length: Duration) -> Retry {
         let length = length.max(SHORTEST_DEFERRAL);

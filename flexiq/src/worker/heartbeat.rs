@@ -158,7 +158,9 @@ impl Beater {
         answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
         answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
         for (permit, number) in permits.iter().filter(|(permit, _)| answer.lapsed.contains(permit)) {
-            self.permits.lapsed(permit, *number);
+            if let Some(number) = number {
+                self.permits.lapsed(permit, *number);
+            }
         }
         if answer.is_unknown {
             // The store has lost it, or it was silent for too long.

@@ -75,11 +75,12 @@ impl Permits {
         }
     }
 
-    /// What a beat renews, and the number of each.
-    pub(super) fn to_renew(&self) -> Vec<(PermitId, u64)> {
+    /// What a beat renews: also what is asked for, for its answer may be on the way. With the number of each that was
+    /// granted.
+    pub(super) fn to_renew(&self) -> Vec<(PermitId, Option<u64>)> {
         let book = self.lock();
-        let granted = book.held.values().flat_map(HashMap::values).filter(|held| held.is_granted);
-        granted.map(|held| (held.ask.permit.clone(), held.number)).collect()
+        let all = book.held.values().flat_map(HashMap::values);
+        all.map(|held| (held.ask.permit.clone(), held.is_granted.then_some(held.number))).collect()
     }
 
     /// A beat has learned that a permit is not held any more: others may be at work with it, so its run must stop.
@@ -173,15 +174,19 @@ impl Grants for OfRun {
 
 impl Permits {
     async fn acquire(&self, ask: Ask) -> Result<GivesBack, Retry> {
-        self.is_back(&ask.permit).await;
-        let taken = self.enter(ask.clone());
-        // Looked at after it was entered, so that the end of the run gives back what comes later.
-        if !self.0.leases.is_running(ask.permit.lease) {
-            taken.forget();
-            return Err(Retry::never("this run has ended: it can hold no permit"));
-        }
+        let taken = loop {
+            match self.enter(&ask) {
+                Some(taken) => break taken,
+                None => self.is_back(&ask.permit).await,
+            }
+        };
         let mut tries = Tries::new(&self.0.away);
         loop {
+            // Looked at after it was entered, so that the end of the run gives back what comes later.
+            if !self.0.leases.is_running(ask.permit.lease) {
+                taken.forget();
+                return Err(Retry::never("this run has ended: it can hold no permit"));
+            }
             match self.0.store.acquire(ask.clone()).await {
                 Ok(Asked::Granted) => {
                     tries.answered();
@@ -212,21 +217,21 @@ impl Permits {
         }
     }
 
-    fn enter(&self, ask: Ask) -> Taken {
+    /// Notes that a permit is asked for; `None` while the same run gives the same one back.
+    fn enter(&self, ask: &Ask) -> Option<Taken> {
         let mut book = self.lock();
-        let next = book.number + 1;
-        let of_run = book.held.entry(ask.permit.lease).or_default();
         let permit = ask.permit.clone();
-        let held = of_run.entry((permit.limit.clone(), permit.key.clone())).or_insert(Held {
-            number: next,
-            ask,
-            is_granted: false,
-            holders: 0,
-        });
+        if book.returning.contains_key(&permit) {
+            return None;
+        }
+        let next = book.number + 1;
+        let of_run = book.held.entry(permit.lease).or_default();
+        let new = || Held { number: next, ask: ask.clone(), is_granted: false, holders: 0 };
+        let held = of_run.entry((permit.limit.clone(), permit.key.clone())).or_insert_with(new);
         held.holders += 1;
         let number = held.number;
         book.number = next;
-        Taken { permits: self.clone(), permit, number, is_over: false }
+        Some(Taken { permits: self.clone(), permit, number, is_over: false })
     }
 }
 

@@ -1,4 +1,4 @@
-//! extend: a sign of life; then the leases and permits that it names, then named limits, then the house of every queue.
+//! extend: a sign of life; then the leases and permits that it names, then the house of every queue, then named limits.
 
 use flexiq::internals::{Beat, BeatAnswer, Timestamp};
 
@@ -26,7 +26,6 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
             answer.lapsed.push(permit.clone());
         }
     }
-    permits::sweep(world, now, beat);
     let mut is_bounded = false;
     for queue in world.queues.clone() {
         // A step is bounded over all queues: once a bound was hit, the rest is left to the claims and the next beat.
@@ -39,6 +38,7 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
         }
         prune(world, now, &queue, MOST_PRUNED, |_| true);
     }
+    permits::sweep(world, now, beat);
     workers::forget_the_silent(world, now);
     answer
 }

@@ -18,12 +18,15 @@ const KEPT: Duration = Duration::from_secs(60 * 60);
 pub(super) fn acquire(world: &mut World, now: Timestamp, ask: &Ask) -> Asked {
     let of = key_of(&ask.permit);
     let (job, run) = (ask.permit.lease.job, ask.permit.lease);
-    if named(world, &of).permits.contains_key(&run) {
+    // The answer may have been lost: it lasts from this one.
+    if let Some(until) = named(world, &of).permits.get_mut(&run) {
+        *until = now + ask.lease;
         return Asked::Granted;
     }
     free_lapsed(world, now, |(limit, _)| *limit == of.0);
     let limit = named(world, &of);
-    if limit.place_of(job).is_none() {
+    let stood = limit.place_of(job).is_some();
+    if !stood {
         limit.line.push(Waiting::new(ask));
     }
     let place = limit.place_of(job).expect("it stands in line");
@@ -33,10 +36,10 @@ pub(super) fn acquire(world: &mut World, now: Timestamp, ask: &Ask) -> Asked {
         Some(_) => limit.opening_for_called(&limit.line[place], now) == Opening::Now,
         None => advance(world, now, &of, Some(job)),
     };
-    if is_granted { grant(world, now, ask) } else { refuse(world, now, ask) }
+    if is_granted { grant(world, now, ask, stood) } else { refuse(world, now, ask) }
 }
 
-fn grant(world: &mut World, now: Timestamp, ask: &Ask) -> Asked {
+fn grant(world: &mut World, now: Timestamp, ask: &Ask, stood: bool) -> Asked {
     world.starters += 1;
     let (step, of, lease) = (world.starters, key_of(&ask.permit), ask.permit.lease);
     let limit = named(world, &of);
@@ -44,7 +47,10 @@ fn grant(world: &mut World, now: Timestamp, ask: &Ask) -> Asked {
     limit.charge(step, &ask.rates, now);
     limit.permits.insert(lease, now + ask.lease);
     world.guards.use_limit(world.manner, now, &of.0);
-    world.calls.remove(&lease.job);
+    if stood {
+        // It has what it may have been called for while it ran.
+        world.calls.remove(&lease.job);
+    }
     advance(world, now, &of, None);
     Asked::Granted
 }
@@ -65,19 +71,25 @@ fn refuse(world: &mut World, now: Timestamp, ask: &Ask) -> Asked {
 }
 
 pub(super) fn give_back(world: &mut World, now: Timestamp, permits: &[GiveBack]) {
+    let mut touched = BTreeSet::new();
     for GiveBack { ask, hold } in permits {
         let of = key_of(&ask.permit);
-        let was_held = named(world, &of).permits.remove(&ask.permit.lease).is_some();
-        free_lapsed(world, now, |(limit, _)| *limit == of.0);
+        let limit = named(world, &of);
+        let was_held = limit.permits.remove(&ask.permit.lease).is_some();
         if let Some(length) = hold {
-            let limit = named(world, &of);
             limit.held_until = limit.held_until.max(Some(now + *length));
             limit.leave(ask.permit.lease.job);
             limit.line.insert(0, Waiting::new(ask));
         }
         if was_held || hold.is_some() {
-            advance(world, now, &of, None);
+            touched.insert(of);
         }
+    }
+    for limit in permits.iter().map(|given| &given.ask.permit.limit).collect::<BTreeSet<_>>() {
+        free_lapsed(world, now, |(other, _)| other == limit);
+    }
+    for of in touched {
+        advance(world, now, &of, None);
     }
 }
 

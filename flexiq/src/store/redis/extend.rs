@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::codes::millis;
-use super::permits::renew;
+use super::permits::{look_after, renew};
 use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
 use crate::error::Result;
@@ -35,10 +35,10 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     limits.extend(beat.permits.iter().map(|permit| permit.limit.clone()));
     limits.sort();
     limits.dedup();
-    let mut lapsed = Vec::new();
+    let mut seen = Vec::new();
     for limit in limits {
         let permits: Vec<_> = beat.permits.iter().filter(|permit| permit.limit == limit).collect();
-        lapsed.extend(renew(store, within, &limit, &permits, [lease.clone(), every.clone()]).await?);
+        seen.push(renew(store, within, limit, &permits, [lease.clone(), every.clone()]).await?);
     }
 
     let head = [worker, lease, every, silent_at, version.to_string().into_bytes()];
@@ -66,6 +66,12 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     }
     if is_older {
         store.publish().await?;
+    }
+    // Behind the leases, which must not wait for it.
+    let mut lapsed = Vec::new();
+    for limit in seen {
+        lapsed.extend(limit.lapsed.iter().cloned());
+        look_after(store, within, limit).await?;
     }
     let those = |wanted: u8| {
         let leases = beat.leases.iter().zip(&told).filter(move |(_, told)| **told == wanted);

@@ -88,7 +88,7 @@ const OF_LIMIT: [&str; 11] = [
     "reserved",
     // zset, all of score 0: `gate \0 place id` of each job in line, `gate \1 place id` of each that was called
     "line",
-    // hash: `gate id` → place, due time, run, what it asks with, queue of each job in line or called
+    // hash: `gate id` → place, due and old place, what it asks with, queue of each job in line or called
     "places",
     // hash: gate → permits that are held, those that are reserved, and how many of these rates will count
     "used",

@@ -20,6 +20,9 @@ use crate::store::permits::{Ask, Asked, GiveBack, PermitId};
 /// A handle that uses a limit says so this often: far more often than one is forgotten.
 const SAID_EVERY: Duration = Duration::from_secs(10);
 
+/// A step tells jobs that never come so often to the limit, which then calls others.
+const MOST_ROUNDS: usize = 100;
+
 /// When this handle has said last that it uses a limit, by the monotonic clock.
 #[derive(Default)]
 pub(super) struct InUse(Mutex<HashMap<Name, Duration>>);
@@ -27,22 +30,23 @@ pub(super) struct InUse(Mutex<HashMap<Name, Duration>>);
 pub(super) async fn acquire(store: &Shared, ask: Ask) -> Result<Asked> {
     let limit = &ask.permit.limit;
     say_in_use(store, limit).await?;
-    let args = vec![write_ask(&ask, None), millis(ask.lease).to_string().into_bytes()];
-    let answer = run(store, store.timeout(), &scripts::ACQUIRE, limit, args).await?;
-    let mut parts = Parts::of(answer, store.place());
-    let (told, is_again) = (parts.text()?, parts.number()? > 0);
-    deliver(store, limit, read_calls(parts, store.place())?).await?;
-    match told.as_str() {
-        "granted" => {
-            if is_again {
+    loop {
+        let args = vec![write_ask(&ask, None), millis(ask.lease).to_string().into_bytes()];
+        let answer = run(store, store.timeout(), &scripts::ACQUIRE, limit, args).await?;
+        let mut parts = Parts::of(answer, store.place());
+        let (told, stood_in_line) = (parts.text()?, parts.number()? > 0);
+        let found_gone = deliver(store, limit, read_calls(parts.value(), store.place())?).await?;
+        if told == "granted" {
+            if stood_in_line {
                 forget_call(store, &ask).await?;
             }
-            Ok(Asked::Granted)
+            return Ok(Asked::Granted);
         }
-        due => match due.parse() {
-            Ok(ms) => Ok(Asked::Refused { due: Timestamp::from_millis(ms) }),
-            Err(_) => Err(unreadable(store.place(), "a time that is none")),
-        },
+        // Who stood before it was gone: it may have been called itself.
+        if !found_gone {
+            let due = told.parse().map_err(|_| unreadable(store.place(), "a time that is none"))?;
+            return Ok(Asked::Refused { due: Timestamp::from_millis(due) });
+        }
     }
 }
 
@@ -62,30 +66,46 @@ pub(super) async fn give_back(store: &Shared, permits: Vec<GiveBack>) -> Result<
         let mut args = vec![given.len().to_string().into_bytes()];
         args.extend(given.iter().map(|GiveBack { ask, hold }| write_ask(ask, *hold)));
         let answer = run(store, store.timeout(), &scripts::GIVE_BACK, limit, args).await?;
-        deliver(store, limit, read_calls(Parts::of(answer, store.place()), store.place())?).await?;
+        deliver(store, limit, read_calls(answer, store.place())?).await?;
     }
     Ok(())
 }
 
-/// Renews permits of one limit, and looks after it; answers which have lapsed.
+/// What a beat has seen of one limit.
+pub(super) struct Seen {
+    limit: Name,
+    /// Permits that have lapsed.
+    pub(super) lapsed: Vec<PermitId>,
+    calls: Vec<Call>,
+    is_empty: bool,
+}
+
+/// Renews permits of one limit, and does what time alone does to it.
 pub(super) async fn renew(
     store: &Shared,
     within: Duration,
-    limit: &Name,
+    limit: Name,
     permits: &[&PermitId],
     beat: [Vec<u8>; 2],
-) -> Result<Vec<PermitId>> {
+) -> Result<Seen> {
     let mut args = beat.to_vec();
     args.extend(permits.iter().map(|permit| write_permit(permit)));
-    let answer = run(store, within, &scripts::RENEW, limit, args).await?;
+    let answer = run(store, within, &scripts::RENEW, &limit, args).await?;
     let mut parts = Parts::of(answer, store.place());
     let (told, is_empty) = (parts.bytes()?, parts.number()? > 0);
-    deliver(store, limit, read_calls(parts, store.place())?).await?;
-    if is_empty {
-        store.run_fleet_within(within, &scripts::FLEET_UNNAME, vec![limit.as_bytes().to_vec()]).await?;
-    }
+    let calls = read_calls(parts.value(), store.place())?;
     let lapsed = permits.iter().zip(told).filter(|(_, told)| *told == b'l');
-    Ok(lapsed.map(|(permit, _)| (*permit).clone()).collect())
+    let lapsed = lapsed.map(|(permit, _)| (*permit).clone()).collect();
+    Ok(Seen { limit, lapsed, calls, is_empty })
+}
+
+/// Tells those whom a beat has called, and forgets a limit of which nothing is left.
+pub(super) async fn look_after(store: &Shared, within: Duration, seen: Seen) -> Result<()> {
+    deliver(store, &seen.limit, seen.calls).await?;
+    if seen.is_empty {
+        store.run_fleet_within(within, &scripts::FLEET_UNNAME, vec![seen.limit.as_bytes().to_vec()]).await?;
+    }
+    Ok(())
 }
 
 async fn run(
@@ -125,9 +145,14 @@ struct Call {
     gate: Vec<u8>,
 }
 
-/// Tells jobs in their queues that they are called, and the limit which of them never come, until all are told.
-async fn deliver(store: &Shared, limit: &Name, mut calls: Vec<Call>) -> Result<()> {
-    while !calls.is_empty() {
+/// Tells jobs in their queues that they are called, and the limit which of them never come, until all are told. What is left
+/// when a bound is hit is called again by the next beat. Answers whether any never comes.
+async fn deliver(store: &Shared, limit: &Name, mut calls: Vec<Call>) -> Result<bool> {
+    if calls.is_empty() {
+        return Ok(false);
+    }
+    let mut found_gone = false;
+    for _ in 0..MOST_ROUNDS {
         let mut of_queue: BTreeMap<Name, Vec<Call>> = BTreeMap::new();
         for call in calls {
             of_queue.entry(call.queue.clone()).or_default().push(call);
@@ -144,15 +169,20 @@ async fn deliver(store: &Shared, limit: &Name, mut calls: Vec<Call>) -> Result<(
             gone.extend(lost.map(|(call, _)| [&call.gate[..], &call.job].concat()));
         }
         if gone.len() == 1 {
-            return Ok(());
+            return Ok(found_gone);
         }
+        found_gone = true;
         let answer = run(store, store.timeout(), &scripts::GIVE_BACK, limit, gone).await?;
-        calls = read_calls(Parts::of(answer, store.place()), store.place())?;
+        calls = read_calls(answer, store.place())?;
+        if calls.is_empty() {
+            return Ok(found_gone);
+        }
     }
-    Ok(())
+    Ok(found_gone)
 }
 
-fn read_calls(mut parts: Parts<'_>, place: &str) -> Result<Vec<Call>> {
+fn read_calls(answer: Value, place: &str) -> Result<Vec<Call>> {
+    let mut parts = Parts::of(answer, place);
     let mut calls = Vec::new();
     while !parts.is_empty() {
         let bytes = parts.bytes()?;

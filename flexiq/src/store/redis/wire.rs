@@ -98,6 +98,11 @@ impl<'a> Parts<'a> {
         self.parts.len() == 0
     }
 
+    /// The next part as it is; nothing, where there is none.
+    pub(super) fn value(&mut self) -> Value {
+        self.parts.next().unwrap_or(Value::Nil)
+    }
+
     pub(super) fn bytes(&mut self) -> Result<Vec<u8>> {
         match self.parts.next() {
             Some(Value::BulkString(bytes)) => Ok(bytes),

@@ -37,7 +37,6 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
             answer.lapsed.push(permit);
         }
     }
-    permits::sweep(write)?;
     let mut has_more = false;
     for (queue, _) in all_queues(write.connection)? {
         // What is left over when a bound was hit is left to the claims and to the next beat.
@@ -47,6 +46,8 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
         }
         prune_queue(write, queue, MOST_PRUNED)?;
     }
+    // Whoever is called finds its queue in order.
+    permits::sweep(write)?;
     forget_the_dead(write)?;
     room::forget_gone(write)?;
     write.shows_ready()?;

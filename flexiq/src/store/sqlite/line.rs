@@ -252,15 +252,6 @@ fn read_place(row: &Row<'_>) -> rusqlite::Result<Place> {
     })
 }
 
-/// Whether a run holds its permit.
-pub(super) fn is_held(connection: &Connection, permit: &PermitId) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM flexiq_permits WHERE name = ?1 AND key = ?2 AND job = ?3 AND run = ?4)",
-        )?
-        .query_row(of_permit(permit), |row| row.get(0))
-}
-
 /// The columns of a permit's row, in their order.
 type OfPermit<'a> = (&'a str, &'a str, &'a [u8; 16], u32);
 

@@ -10,7 +10,7 @@ use rusqlite::{Row, params};
 use super::call::{call, called_at, forget_calls};
 use super::failure::Tried;
 use super::guard::may_reap;
-use super::line::{Line, Opening, is_held, of_permit};
+use super::line::{Line, Opening, of_permit};
 use super::write::Write;
 use crate::policy::{RESERVED, fallback};
 use crate::store::permits::{Ask, Asked, GiveBack, PermitId};
@@ -22,11 +22,13 @@ const MOST_LOOKED_AT: i64 = 1_000;
 pub(super) fn acquire(write: &mut Write<'_>, ask: &Ask) -> Tried<Asked> {
     let PermitId { limit, key, lease } = &ask.permit;
     let job = lease.job.as_bytes();
-    if is_held(write.connection, &ask.permit)? {
+    // The answer may have been lost: it lasts from this one.
+    if renew(write, &ask.permit, (write.now + ask.lease).as_millis())? {
         return Ok(Asked::Granted);
     }
     free_lapsed(write, Some(limit))?;
     let line = Line::new(write.connection, write.now, limit, key);
+    let stood = line.place_of(job)?.is_some();
     line.enter(ask, line.end()?)?;
     let is_granted = match line.place_of(job)? {
         Some(own) if own.is_called => line.opening_for_called(&own)? == Opening::Now,
@@ -36,7 +38,10 @@ pub(super) fn acquire(write: &mut Write<'_>, ask: &Ask) -> Tried<Asked> {
         return refuse(write, ask).map_err(Into::into);
     }
     line.leave(job)?;
-    called_at(write, job)?;
+    if stood {
+        // It may have been called while it ran; it has what it was called for.
+        called_at(write, job)?;
+    }
     line.log(&ask.rates)?;
     write
         .connection
@@ -98,12 +103,12 @@ fn advance(write: &mut Write<'_>, limit: &str, key: &str, here: Option<&[u8; 16]
     Ok(false)
 }
 
-/// Gives permits back.
+/// Gives permits back. What is held takes effect before anyone is called.
 pub(super) fn give_back(write: &mut Write<'_>, permits: &[GiveBack]) -> Tried<()> {
+    let mut touched = BTreeSet::new();
     for GiveBack { ask, hold } in permits {
         let PermitId { limit, key, lease } = &ask.permit;
         let was_held = end(write, &ask.permit)?;
-        free_lapsed(write, Some(limit))?;
         if let Some(length) = hold {
             let line = Line::new(write.connection, write.now, limit, key);
             line.hold(write.now + *length)?;
@@ -112,8 +117,14 @@ pub(super) fn give_back(write: &mut Write<'_>, permits: &[GiveBack]) -> Tried<()
             line.enter(ask, line.start()?)?;
         }
         if was_held || hold.is_some() {
-            advance(write, limit, key, None)?;
+            touched.insert((limit, key));
         }
+    }
+    for limit in permits.iter().map(|given| &given.ask.permit.limit).collect::<BTreeSet<_>>() {
+        free_lapsed(write, Some(limit))?;
+    }
+    for (limit, key) in touched {
+        advance(write, limit, key, None)?;
     }
     Ok(())
 }

@@ -20,13 +20,13 @@ redis.call('ZREMRANGEBYSCORE', holds, '-inf', now_text)
 for _, gate in ipairs(redis.call('ZRANGEBYSCORE', moments, '-inf', now_text, 'LIMIT', 0, MOST_OPENED)) do
   advance(gate)
 end
--- Whoever was to tell a job may have died: what was called a beat ago and has not come is called again.
-local since = text_of(now + RESERVED - every)
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', reserved, '-inf', since, 'LIMIT', 0, MOST_CALLED_AGAIN)) do
+-- Whoever was to tell a job may have died: until it comes, it is called again with each beat.
+local before = '(' .. text_of(now + RESERVED)
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', reserved, '-inf', before, 'LIMIT', 0, MOST_CALLED_AGAIN)) do
   local gate = gate_of(member)
-  call(gate, read_entry(gate, string.sub(member, -16)), now)
+  call_again(gate, read_entry(gate, string.sub(member, -16)))
 end
 forget_logs()
 local left = redis.call('EXISTS', permits, places, starts, holds)
 if left == 0 then redis.call('DEL', meta) end
-return { table.concat(told), left == 0 and 1 or 0, unpack(calls) }
+return { table.concat(told), left == 0 and 1 or 0, calls }

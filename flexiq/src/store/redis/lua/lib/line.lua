@@ -12,9 +12,19 @@ local LONGEST = { text = 'longest' }
 -- Jobs to be called: each its due time, its old place, its id, and its queue behind its length, then its gate.
 local calls = {}
 
+local function add_call(gate, entry, due)
+  local head = struct.pack('>I6I6c16', due, entry.ready_at, entry.id)
+  calls[#calls + 1] = head .. string.char(#entry.queue) .. entry.queue .. gate
+end
+
 local function call(gate, entry, due)
   entry.due = due
-  calls[#calls + 1] = struct.pack('>I6I6c16', due, entry.ready_at, entry.id) .. string.char(#entry.queue) .. entry.queue .. gate
+  add_call(gate, entry, due)
+end
+
+-- Calls one that may not have heard the first time.
+local function call_again(gate, entry)
+  add_call(gate, entry, 0)
 end
 
 local function member_of(gate, mark, entry)
@@ -36,13 +46,13 @@ local function read_entry(gate, id)
   local text = redis.call('HGET', places, gate .. id)
   if not text then return nil end
   local entry, at = { id = id }, 0
-  entry.place, entry.due, entry.ready_at, entry.run, entry.cap, entry.queue, at = struct.unpack('>I7I6I6I4I4Bc0', text)
+  entry.place, entry.due, entry.ready_at, entry.cap, entry.queue, at = struct.unpack('>I7I6I6I4Bc0', text)
   entry.rates = string.sub(text, at)
   return entry
 end
 
 local function write_entry(gate, entry)
-  local head = struct.pack('>I7I6I6I4I4', entry.place, entry.due, entry.ready_at, entry.run, entry.cap)
+  local head = struct.pack('>I7I6I6I4', entry.place, entry.due, entry.ready_at, entry.cap)
   redis.call('HSET', places, gate .. entry.id, head .. string.char(#entry.queue) .. entry.queue .. entry.rates)
 end
 
@@ -73,7 +83,7 @@ end
 
 -- What a run asks with is kept anew.
 local function asks(entry, ask)
-  entry.run, entry.cap, entry.rates, entry.queue, entry.ready_at = ask.run, ask.cap, ask.rates, ask.queue, ask.ready_at
+  entry.cap, entry.rates, entry.queue, entry.ready_at = ask.cap, ask.rates, ask.queue, ask.ready_at
 end
 
 -- Puts the job of an ask into the line at a place.
@@ -158,7 +168,8 @@ end
 -- Calls those who are first in line for as long as there is room. Answers whether the one who is here is the next who may
 -- have a permit: that one is not called.
 local function advance(gate, here)
-  for _ = 1, MOST_CALLED do
+  -- A step calls so many, whatever gates it looks at.
+  while #calls < MOST_CALLED do
     local first = first_of(gate)
     if not first then
       opens_at(gate, nil)
@@ -196,7 +207,9 @@ local function free_lapsed()
   local gates = {}
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', reserved, '-inf', now_text, 'LIMIT', 0, MOST_FREED)) do
     local gate = gate_of(member)
-    leave(gate, read_entry(gate, string.sub(member, -16)))
+    local entry = read_entry(gate, string.sub(member, -16))
+    call_again(gate, entry)
+    leave(gate, entry)
     gates[gate] = true
   end
   local lapsed = redis.call('ZRANGEBYSCORE', permits, '-inf', now_text, 'LIMIT', 0, MOST_FREED)
