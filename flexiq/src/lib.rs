@@ -59,8 +59,8 @@ pub mod internals {
     pub use crate::job::{After, DeadReason, Due, Held, Hold, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{
-        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, RESERVED, Rate, Verdict, after_run, fallback,
-        hold_of, is_poison, longest, most,
+        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, RESERVED, Rate, Shut, Verdict, after_run,
+        fallback, hold_of, is_poison, longest, most,
     };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};

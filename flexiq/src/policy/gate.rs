@@ -103,6 +103,28 @@ impl Gate {
         })
     }
 
+    /// All that keeps one more start waiting, in the order in which [`admit`](Self::admit) names the first of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn shut_by<L: Log>(&self, running: u64, now: Timestamp, log: &mut L) -> Result<Vec<Shut>, L::Error> {
+        let Self { is_paused, held_until, max_concurrent, rates } = self.clone();
+        let alone = [
+            Self { is_paused, ..Self::default() },
+            Self { held_until, ..Self::default() },
+            Self { max_concurrent, ..Self::default() },
+            Self { rates, ..Self::default() },
+        ];
+        let mut shut_by = Vec::new();
+        for gate in alone {
+            if let Verdict::Shut(shut) = gate.admit(1, running, now, log)? {
+                shut_by.push(shut);
+            }
+        }
+        Ok(shut_by)
+    }
+
     /// Leases that the cap still allows.
     fn room(&self, running: u64) -> u32 {
         match self.max_concurrent {
@@ -210,5 +232,24 @@ mod tests {
         assert_eq!(ask(&gate, 1, 0, 9, &[]), Verdict::Open(1), "it is over at its moment");
         assert_eq!(ask(&gate, 1, 1, 10, &[0]), Verdict::Shut(Shut::Full));
         assert_eq!(ask(&gate, 1, 0, 10, &[0]), spent(1_000));
+    }
+
+    #[test]
+    fn all_that_shuts_a_gate_is_named_and_nothing_else() {
+        let until = Timestamp::from_millis(9);
+        let gate = Gate {
+            is_paused: true,
+            held_until: Some(until),
+            max_concurrent: Some(1),
+            rates: vec![rate(1, 1_000)],
+        };
+        let all_at = |running, now| {
+            let shut_by = gate.shut_by(running, Timestamp::from_millis(now), &mut Starts(vec![0]));
+            shut_by.expect("it cannot fail")
+        };
+        let spent = Shut::Spent { opens_at: Timestamp::from_millis(1_000) };
+        assert_eq!(all_at(1, 8), [Shut::Paused, Shut::Held { until }, Shut::Full, spent]);
+        assert_eq!(all_at(0, 9), [Shut::Paused, spent]);
+        assert_eq!(all_at(0, 1_000), [Shut::Paused]);
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod notation;
 mod rate;
 mod retry;
 
-pub use gate::{Gate, Log, Verdict};
+pub use gate::{Gate, Log, Shut, Verdict};
 pub use line::{RESERVED, fallback};
 pub(crate) use near::nearest;
 pub use notation::{Backoff, Rate};
