@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Filter, GiveBack, Hello, JobKey,
-    Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, GiveBack,
+    Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait,
+    Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -256,6 +257,10 @@ impl Store for Spy {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.store.limits()
+    }
+
+    fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {
+        self.store.explain(id)
     }
 
     fn counts(&self) -> Step<'_, Counts> {

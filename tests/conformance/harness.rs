@@ -224,6 +224,22 @@ impl Bench {
         worker
     }
 
+    /// A new worker that lives, serves this queue, and links this one task of it.
+    pub(crate) async fn taking(&self, queue: &str, task: &str, limits: Limits) -> WorkerId {
+        let worker = WorkerId::new();
+        let (queue, task, per_partition) = (name(queue), name(task), Limits::default());
+        let declared = Declared { task, queue: queue.clone(), json: "{}".into(), limits, per_partition };
+        let hello = Hello {
+            worker,
+            label: "host:1".into(),
+            lease: LEASE,
+            queues: vec![(queue, Limits::default())],
+            tasks: vec![declared],
+        };
+        self.store.register(hello).await.expect("a worker registers");
+        worker
+    }
+
     /// Changes what is set at runtime for one partition of a task.
     pub(crate) async fn set_partition(&self, task: &str, partition: &str, change: Change) {
         let scope = Scope::Partition(name(task), partition.into());
@@ -294,6 +310,10 @@ impl Bench {
 
     pub(crate) async fn job(&self, id: JobId) -> Job {
         self.store.job(id).await.expect("the store answers").expect("the job is there")
+    }
+
+    pub(crate) async fn explain(&self, id: JobId) -> Explanation {
+        self.store.explain(id).await.expect("the store answers").expect("the job is there")
     }
 
     pub(crate) async fn state(&self, id: JobId) -> State {

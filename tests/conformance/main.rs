@@ -13,6 +13,8 @@ mod ended;
 mod ends;
 mod enqueue;
 mod expire;
+mod explain;
+mod explain_gates;
 mod extend;
 mod finish;
 mod gates;

@@ -5,6 +5,7 @@
 //! carries (worker, run), and a mismatch changes nothing. Times are the store's own.
 
 mod codes;
+mod explanation;
 mod permits;
 mod types;
 mod url;
@@ -20,6 +21,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use explanation::{
+    Cause, Explanation, Holder, LiveWorker, MOST_COUNTED, MOST_LEASES_SEEN, MOST_NAMED, Origin,
+};
 pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use types::{
     Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
@@ -161,6 +165,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// What holds for each task, queue and partition that has a limit or a pause, sorted by scope.
     fn limits(&self) -> Step<'_, Vec<Standing>>;
+
+    /// All that keeps a job waiting: that it is not due; or, once it is ready, each shut gate of its queue, its task and its
+    /// partition, that no live worker takes it, and what stands before it. `None` if there is no such job.
+    ///
+    /// It changes nothing, and its work has a bound, however much waits. What time alone does is told as it was when a claim
+    /// or a beat last did it. Where each queue has steps of its own, who is alive and where a limit comes from is looked up
+    /// behind the rest.
+    fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>>;
 
     /// How many jobs are in which state, by queue and task.
     fn counts(&self) -> Step<'_, Counts>;

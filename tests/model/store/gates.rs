@@ -55,12 +55,12 @@ impl Gates {
         self.holds.retain(|(of, _), until| of != queue || *until > now);
     }
 
-    fn held_until(&self, queue: &Name, scope: &Scope) -> Option<Timestamp> {
+    pub(super) fn held_until(&self, queue: &Name, scope: &Scope) -> Option<Timestamp> {
         self.holds.get(&(queue.clone(), scope.clone())).copied()
     }
 
     /// What a gate has let through, if it ever had a rate.
-    fn meter(&self, queue: &Name, scope: &Scope) -> &Meter {
+    pub(super) fn meter(&self, queue: &Name, scope: &Scope) -> &Meter {
         const NEW: &Meter = &Meter::new();
         self.meters.get(&(queue.clone(), scope.clone())).unwrap_or(NEW)
     }
@@ -93,7 +93,7 @@ pub(super) fn limits(world: &World) -> Vec<Standing> {
     scopes.into_iter().map(|scope| standing(world, scope)).filter(is_something).collect()
 }
 
-fn standing(world: &World, scope: Scope) -> Standing {
+pub(super) fn standing(world: &World, scope: Scope) -> Standing {
     let Set { overrides, is_paused } = world.gates.set.get(&scope).cloned().unwrap_or_default();
     Standing { declared: declared(world, &scope), scope, overrides, is_paused }
 }
@@ -117,7 +117,7 @@ fn declared(world: &World, scope: &Scope) -> Limits {
 }
 
 /// The gates of a job: its queue's, its task's, and its partition's if it has one.
-fn gates_of(queue: &Name, task: &Name, partition: &str) -> Vec<Scope> {
+pub(super) fn gates_of(queue: &Name, task: &Name, partition: &str) -> Vec<Scope> {
     let mut scopes = vec![Scope::Queue(queue.clone()), Scope::Task(task.clone())];
     if !partition.is_empty() {
         scopes.push(Scope::Partition(task.clone(), partition.into()));
@@ -132,7 +132,7 @@ fn is_open(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> bool {
     let meter = world.gates.meter(queue, &standing.scope);
     !standing.is_paused
         && world.gates.held_until(queue, &standing.scope).is_none_or(|until| until <= now)
-        && max_concurrent.is_none_or(|cap| leases(world, queue, &standing.scope) < cap as usize)
+        && max_concurrent.is_none_or(|cap| leased(world, queue, &standing.scope).count() < cap as usize)
         && rates.iter().all(|rate| meter.admit(rate, 1, now).starts > 0)
 }
 
@@ -172,13 +172,17 @@ pub(super) fn is_capped(world: &World, queue: &Name, task: &Name, partition: &st
 }
 
 /// Jobs of a queue, or of a task or partition in it, that hold a lease.
-fn leases(world: &World, queue: &Name, scope: &Scope) -> usize {
-    let is_counted = |record: &&Record| match scope {
+pub(super) fn leased<'a>(
+    world: &'a World,
+    queue: &'a Name,
+    scope: &'a Scope,
+) -> impl Iterator<Item = &'a Record> {
+    let is_counted = move |record: &&Record| match scope {
         Scope::Queue(_) => true,
         Scope::Task(task) | Scope::EachPartition(task) => record.task == *task,
         Scope::Partition(task, partition) => record.task == *task && record.partition == *partition,
     };
-    world.of_queue(queue).filter(|record| record.is_running()).filter(is_counted).count()
+    world.of_queue(queue).filter(|record| record.is_running()).filter(is_counted)
 }
 
 /// When time opens the gates that keep this task and partition waiting, if it does.

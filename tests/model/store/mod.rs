@@ -6,6 +6,7 @@
 
 mod claim;
 mod enqueue;
+mod explain;
 mod extend;
 mod finish;
 mod gates;
@@ -30,8 +31,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
-    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Filter, GiveBack,
-    Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn,
+    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
+    GiveBack, Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn,
     TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
@@ -208,6 +209,10 @@ impl Store for ModelStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.read(gates::limits)
+    }
+
+    fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {
+        Box::pin(std::future::ready(Ok(self.look(|world, now| explain::explain(world, now, id)))))
     }
 
     fn counts(&self) -> Step<'_, Counts> {

@@ -29,6 +29,7 @@ pub(super) async fn register(store: &Shared, hello: Hello) -> Result<()> {
         hello.worker.as_bytes().to_vec(),
         lease.clone(),
         every.clone(),
+        hello.label.into_bytes(),
         serde_json::to_vec(&words).unwrap_or_else(|_| b"{}".to_vec()),
         hello.queues.len().to_string().into_bytes(),
     ];
@@ -159,7 +160,7 @@ fn number(number: Option<impl ToString>) -> String {
     number.map(|number| number.to_string()).unwrap_or_default()
 }
 
-fn scope_key(scope: &Scope) -> String {
+pub(super) fn scope_key(scope: &Scope) -> String {
     match scope {
         Scope::Queue(queue) => format!("q:{queue}"),
         Scope::Task(task) => format!("t:{task}"),
@@ -200,7 +201,7 @@ fn read_standings(mut parts: Parts<'_>, place: &str) -> Result<Vec<Standing>> {
     Ok(standings)
 }
 
-fn read_standing(scope: &str, row: &str) -> Option<Standing> {
+pub(super) fn read_standing(scope: &str, row: &str) -> Option<Standing> {
     let scope = match scope.split_once(':')? {
         ("q", queue) => Scope::Queue(Name::new("queue", queue).ok()?),
         ("t", task) => Scope::Task(Name::new("task", task).ok()?),

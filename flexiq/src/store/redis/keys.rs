@@ -111,7 +111,7 @@ const OF_FLEET: [&str; 7] = [
     "queues",
     // hash: task → its queue, and its declaration in JSON
     "tasks",
-    // hash: worker → its age and its life
+    // hash: worker → its age, its life and its label
     "workers",
     // hash: worker → the limits that it declares, in JSON
     "declared",

@@ -7,6 +7,7 @@
 mod codes;
 mod connection;
 mod enqueue;
+mod explain;
 mod extend;
 mod failure;
 mod fleet;
@@ -46,8 +47,9 @@ use self::permits::InUse;
 use self::scripts::Script;
 use self::wire::Parts;
 use super::{
-    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, GiveBack, Hello,
-    JobKey, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter,
+    GiveBack, Hello, JobKey, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait,
+    Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -311,6 +313,10 @@ impl Store for RedisStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         Box::pin(fleet::limits(&self.shared))
+    }
+
+    fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {
+        Box::pin(explain::explain(&self.shared, id))
     }
 
     fn counts(&self) -> Step<'_, Counts> {

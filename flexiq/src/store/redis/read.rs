@@ -18,7 +18,7 @@ const MOST_LISTED: usize = 1_000;
 /// and reads so many at once.
 const PAGE: usize = 250;
 /// Bytes of a body that hold all of it but the payload.
-const HEAD: &str = "2048";
+pub(super) const HEAD: &str = "2048";
 
 /// What ends the name of a part of a task's ready jobs, which are counted already.
 const OF_PARTITIONS: char = '\u{2}';

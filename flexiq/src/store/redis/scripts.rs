@@ -81,6 +81,7 @@ of_queue! {
     RETRY "retry";
     DELETE "lib/house" "delete";
     READ "read";
+    EXPLAIN "explain";
     ENDED "ended";
 }
 
@@ -91,6 +92,7 @@ of_fleet! {
     FLEET_SETTLE "fleet_settle"
     FLEET_RETIRE "fleet_retire"
     FLEET_LIMIT "fleet_limit"
+    FLEET_EXPLAIN "fleet_explain"
     FLEET_NAME "fleet_name"
     FLEET_UNNAME "fleet_unname"
 }

@@ -13,7 +13,7 @@ use super::limits::rates;
 use super::starts::Starts;
 use crate::clock::Timestamp;
 use crate::name::Name;
-use crate::policy::{Gate, Rate, Verdict};
+use crate::policy::{Gate, Rate, Shut, Verdict};
 
 /// The column `scope` of limits and declarations.
 pub(super) mod scope {
@@ -226,6 +226,22 @@ impl StoredGate {
         Ok((!gate.is_none()).then_some(Self { queue, name, gate, running }))
     }
 
+    /// What it says, and how many leases its cap counts.
+    pub(super) fn rules(&self) -> (&Gate, u64) {
+        (&self.gate, u64::try_from(self.running).unwrap_or(0))
+    }
+
+    /// All that keeps one more start waiting.
+    pub(super) fn shut_by(&self, connection: &Connection, now: Timestamp) -> rusqlite::Result<Vec<Shut>> {
+        let (gate, running) = self.rules();
+        if gate.rates.is_empty() {
+            return gate.shut_by(running, now, &mut Starts::unasked(connection));
+        }
+        let mut starts = Starts::open(connection, self.queue, &self.name)?;
+        let moment = starts.moment(now);
+        gate.shut_by(running, moment, &mut starts)
+    }
+
     /// How many of `wanted` may start.
     fn admit(&self, connection: &Connection, wanted: u32, now: Timestamp) -> rusqlite::Result<Verdict> {
         let running = u64::try_from(self.running).unwrap_or(0);
@@ -245,6 +261,33 @@ impl StoredGate {
         }
         Starts::open(connection, self.queue, &self.name)?.add(starts, now, &self.gate.rates)
     }
+}
+
+/// The gates before a lane's jobs that may hold something back: its queue's, its task's, and its partition's.
+pub(super) fn gates_before(
+    connection: &Connection,
+    queue: QueueId,
+    lane: &Lane,
+) -> rusqlite::Result<[Option<StoredGate>; 3]> {
+    let Lane { queue: queue_name, task, partition } = lane;
+    let holds = holds_of(connection, queue)?;
+    let gate = gate_of(connection, scope::TASK, task)?.unwrap_or_default();
+    let of_partition = match partition.is_empty() {
+        true => None,
+        false => {
+            let running = connection
+                .prepare_cached(
+                    "SELECT running FROM flexiq_lanes WHERE queue = ?1 AND task = ?2 AND partition = ?3",
+                )?
+                .query_row(params![queue, &**task, &**partition], |row| row.get(0))?;
+            StoredGate::of_partition(connection, queue, task, partition, running)?
+        }
+    };
+    Ok([
+        StoredGate::of_queue(connection, queue_name, queue, &holds)?,
+        StoredGate::of_task(connection, queue, task, gate, &holds)?,
+        of_partition,
+    ])
 }
 
 /// How many of `wanted` may start; without a gate, all.

@@ -13,6 +13,7 @@ mod codes;
 mod declared;
 mod ended;
 mod enqueue;
+mod explain;
 mod extend;
 mod failure;
 mod file_id;
@@ -64,9 +65,9 @@ use self::ticket::Asked;
 use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
-    Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Filter, GiveBack,
-    Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer,
-    Wait, Wake, WorkerId,
+    Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
+    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Standing, Step, Store, Stored, Swept,
+    Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -327,6 +328,11 @@ impl Store for SqliteStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.read(limits::limits)
+    }
+
+    fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {
+        let now = self.options.clock.now();
+        self.read(move |connection| explain::explain(connection, now, id))
     }
 
     fn counts(&self) -> Step<'_, Counts> {

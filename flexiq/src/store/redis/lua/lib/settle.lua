@@ -1,14 +1,16 @@
 -- Workers, and what they declare: the youngest living worker's word holds.
--- A worker: when it registered first, when it was last heard of, when it falls silent, whether it was found so.
+-- A worker: its place among those that registered, when it was last heard of, when it falls silent, whether it lives; then its
+-- label.
 local WORKER = '>I6I6I6B'
 
 local function read_worker(text)
-  local born, beat_at, silent_at, is_alive = struct.unpack(WORKER, text)
-  return { born = born, beat_at = beat_at, silent_at = silent_at, is_alive = is_alive }
+  local born, beat_at, silent_at, is_alive, at = struct.unpack(WORKER, text)
+  return { born = born, beat_at = beat_at, silent_at = silent_at, is_alive = is_alive, label = string.sub(text, at) }
 end
 
 local function write_worker(id, worker)
-  redis.call('HSET', workers, id, struct.pack(WORKER, worker.born, worker.beat_at, worker.silent_at, worker.is_alive))
+  local life = struct.pack(WORKER, worker.born, worker.beat_at, worker.silent_at, worker.is_alive)
+  redis.call('HSET', workers, id, life .. worker.label)
 end
 
 -- Works out what holds: of each task or queue the youngest living worker's word, also that there is no limit. One that
