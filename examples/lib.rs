@@ -15,6 +15,7 @@ mod pages {
     page!(Enqueueing, "../book/src/enqueueing.md");
     page!(Endings, "../book/src/endings.md");
     page!(Knobs, "../book/src/knobs.md");
+    page!(Explain, "../book/src/explain.md");
     page!(Introduction, "../book/src/introduction.md");
     page!(Sqlite, "../book/src/sqlite.md");
     page!(Starvation, "../book/src/starvation.md");

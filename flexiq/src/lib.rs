@@ -72,6 +72,9 @@ pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
 pub use name::Name;
 pub use policy::Rate;
 pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
-pub use store::{Cancelled, Limits, Overrides, Scope, Standing, TaskCounts};
+pub use store::{
+    Cancelled, Cause, Explanation, Holder, Limits, LiveWorker, Origin, Overrides, Scope, Standing,
+    TaskCounts, WorkerId,
+};
 pub use task::{Context, Limit, Permit, Retry, Task};
 pub use worker::{Worker, WorkerBuilder};

@@ -21,6 +21,7 @@ fn no_worker(alive: Vec<LiveWorker>) -> [Cause; 1] {
 
 for_every_store! {
     async fn a_job_that_is_not_there_is_not_explained(bench: Bench) {
+        bench.enqueue(job("send")).await;
         assert_eq!(bench.store.explain(JobId::new()).await.expect("answers"), None);
     }
 

@@ -8,6 +8,7 @@ mod cancel;
 mod deferrals;
 mod endings;
 mod enqueueing;
+mod explain;
 mod idle;
 mod knobs;
 mod leases;

@@ -33,6 +33,10 @@ impl<T> JobHandle<T> {
         Ok(Self { queue, key, is_duplicate: false, returns: PhantomData })
     }
 
+    pub(super) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
     /// The job's id.
     pub fn id(&self) -> JobId {
         self.key.id

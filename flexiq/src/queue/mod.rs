@@ -9,8 +9,11 @@ mod by_name;
 mod declared;
 mod draft;
 mod enqueue;
+mod explain;
 mod handle;
+mod knobs;
 mod limits;
+mod sentence;
 mod waiting;
 
 use std::collections::BTreeMap;
