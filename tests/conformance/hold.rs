@@ -214,4 +214,16 @@ for_every_store! {
         assert_eq!(woken(wait).await, ["q"]);
         assert_eq!(bench.claim(keeper, &["post"], 5).await.len(), 1);
     }
+
+    async fn a_hold_goes_by_the_clock_also_where_the_starts_of_a_rate_are_ahead_of_it(bench: Bench) {
+        bench.set_task("post", Change::Rates(Some(rates("100/s")))).await;
+        bench.enqueue(job("post")).await;
+        let claimed = bench.claim(bench.living, &["post"], 1).await;
+        bench.hands.step_to(START - secs(3_600));
+        hold(&bench, &claimed[0], Held::Task, 60).await;
+        bench.pass(millis(59_999)).await;
+        assert!(bench.claim(bench.living, &["post"], 5).await.is_empty());
+        bench.hands.advance(millis(1));
+        assert_eq!(bench.claim(bench.living, &["post"], 5).await.len(), 1);
+    }
 }

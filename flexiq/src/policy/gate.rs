@@ -52,6 +52,11 @@ pub trait Log {
     /// Why it cannot be read.
     type Error;
 
+    /// The moment of a start now: never before the newest, also when the clock was stepped back.
+    fn moment(&self, now: Timestamp) -> Timestamp {
+        now
+    }
+
     /// The moment of the nth newest start, counted from 1; `None` if there are fewer.
     fn nth_newest(&mut self, n: u32) -> Result<Option<Timestamp>, Self::Error>;
 
@@ -87,11 +92,13 @@ impl Gate {
         if admitted == 0 {
             return Ok(Verdict::Shut(Shut::Full));
         }
+        // Rates go by their log, which may be ahead of the clock; a hold goes by the clock.
+        let at = log.moment(now);
         let mut spent_until = None;
         for rate in &self.rates {
             let pace = if rate.spread { log.pace(rate)? } else { Pace::default() };
             // One that is spent by another rate must still be asked when it opens itself.
-            let admission = rate.admit(admitted.max(1), now, pace, |n| log.nth_newest(n))?;
+            let admission = rate.admit(admitted.max(1), at, pace, |n| log.nth_newest(n))?;
             if admission.starts == 0 {
                 spent_until = spent_until.max(Some(admission.opens_at));
             }

@@ -238,8 +238,7 @@ impl StoredGate {
             return gate.shut_by(running, now, &mut Starts::unasked(connection));
         }
         let mut starts = Starts::open(connection, self.queue, &self.name)?;
-        let moment = starts.moment(now);
-        gate.shut_by(running, moment, &mut starts)
+        gate.shut_by(running, now, &mut starts)
     }
 
     /// How many of `wanted` may start.
@@ -249,8 +248,7 @@ impl StoredGate {
             return self.gate.admit(wanted, running, now, &mut Starts::unasked(connection));
         }
         let mut starts = Starts::open(connection, self.queue, &self.name)?;
-        let moment = starts.moment(now);
-        self.gate.admit(wanted, running, moment, &mut starts)
+        self.gate.admit(wanted, running, now, &mut starts)
     }
 
     /// Charges what has been claimed.

@@ -108,8 +108,7 @@ impl<'a> Line<'a> {
         let name = gate_name(self.name, self.key);
         let mut starts = Starts::open(self.connection, NO_QUEUE, &name)?;
         let gate = Gate { rates: rates.to_vec(), ..Gate::default() };
-        let now = starts.moment(self.now);
-        gate.admit(wanted, 0, now, &mut starts)
+        gate.admit(wanted, 0, self.now, &mut starts)
     }
 
     /// Logs the start of a permit that is granted. What others may still count with a longer period is kept.

@@ -54,11 +54,6 @@ impl<'a> Starts<'a> {
         Self { connection, queue: 0, gate: "", newest: None }
     }
 
-    /// The moment of a start now: never before the last.
-    pub(super) fn moment(&self, now: Timestamp) -> Timestamp {
-        self.newest.as_ref().map_or(now, |newest| now.max(newest.at))
-    }
-
     /// Logs starts, and forgets what has left every window.
     pub(super) fn add(mut self, starts: u32, now: Timestamp, rates: &[Rate]) -> rusqlite::Result<()> {
         let at = self.moment(now);
@@ -121,6 +116,10 @@ pub(super) fn forget_over(connection: &Connection, now: Timestamp, most: usize) 
 
 impl Log for Starts<'_> {
     type Error = rusqlite::Error;
+
+    fn moment(&self, now: Timestamp) -> Timestamp {
+        self.newest.as_ref().map_or(now, |newest| now.max(newest.at))
+    }
 
     fn nth_newest(&mut self, n: u32) -> rusqlite::Result<Option<Timestamp>> {
         let Some(newest) = &self.newest else { return Ok(None) };
