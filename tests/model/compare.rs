@@ -43,6 +43,11 @@ pub(crate) async fn compare(
     drop(sides.ask("limits", |store| store.limits()).await?);
     drop(sides.ask("declarations", |store| store.declarations()).await?);
     drop(sides.ask("queues", |store| store.queues()).await?);
+    // Each would be a step of its own: the oldest and the youngest of those that wait are explained.
+    let mut waiting = jobs.values().filter(|job| job.state.is_pending()).map(|job| job.id);
+    for id in [waiting.next(), waiting.next_back()].into_iter().flatten() {
+        drop(sides.ask("explain", |store| store.explain(id)).await?);
+    }
     // An end is for ever, but for a retry: it is enough to look at it once here, and once more at the very end.
     let state = |id: &JobId| before.get(id).map(|job| (job.state, job.runs));
     let ended = jobs.values().filter(|job| job.state.is_ended());
