@@ -42,6 +42,8 @@ enum Fault {
     Before,
     /// The answer was lost.
     After,
+    /// It is neither carried out nor answered, however long one waits.
+    Never,
 }
 
 /// A store that can be watched and disturbed.
@@ -101,6 +103,11 @@ impl Spy {
         self.state().faults.entry(verb).or_default().push(Fault::After);
     }
 
+    /// Never answers the next call of a verb, which is counted when it is made.
+    pub fn swallow(&self, verb: Verb) {
+        self.state().faults.entry(verb).or_default().push(Fault::Never);
+    }
+
     /// The workers that have registered, once for each time.
     pub fn registered(&self) -> Vec<WorkerId> {
         self.state().registered.clone()
@@ -141,6 +148,10 @@ impl Spy {
         let answer = match fault {
             Some(Fault::Before) => Err(self.unavailable()),
             Some(Fault::After) => step().await.and_then(|_| Err(self.unavailable())),
+            Some(Fault::Never) => {
+                self.count(verb);
+                std::future::pending().await
+            }
             None => step().await,
         };
         self.count(verb);

@@ -3,7 +3,8 @@
 //! A task's own error is not ours: it becomes an outcome of its run. Types of store drivers stay boxed, and no
 //! message holds a payload or a password.
 
-use std::fmt;
+use std::net::SocketAddr;
+use std::{fmt, io};
 
 use crate::job::{JobFailure, JobId};
 
@@ -220,6 +221,15 @@ pub enum Error {
     NothingToServe {
         /// Why, and what to write.
         reason: String,
+    },
+
+    /// The worker cannot answer how it is on the address that it was given.
+    #[error("cannot answer /live and /ready on {address}: {source}; give health_on a free port of this host")]
+    HealthAddress {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
     },
 
     /// The attribute is understood, but its engine is not part of this version.

@@ -77,4 +77,4 @@ pub use store::{
     TaskCounts, WorkerId,
 };
 pub use task::{Context, Limit, Permit, Retry, Task};
-pub use worker::{Worker, WorkerBuilder};
+pub use worker::{Health, Trouble, Worker, WorkerBuilder};

@@ -9,6 +9,7 @@ mod deferrals;
 mod endings;
 mod enqueueing;
 mod explain;
+mod health;
 mod idle;
 mod knobs;
 mod leases;
@@ -17,6 +18,8 @@ mod named_limits;
 mod order;
 mod partitions;
 mod permits;
+#[cfg(feature = "health")]
+mod probes;
 mod queues;
 mod shutdown;
 mod start;

@@ -113,7 +113,8 @@ impl QueueBuilder {
             }
             let limits = declared(&self.limits)?;
             let store = open_store(&self).await?;
-            let shared = Shared { store, max_payload: self.max_payload, max_result: self.max_result, limits };
+            let Self { timeout, max_payload, max_result, .. } = self;
+            let shared = Shared { store, timeout, max_payload, max_result, limits };
             Ok(Queue { shared: Arc::new(shared) })
         })
     }

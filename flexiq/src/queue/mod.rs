@@ -19,6 +19,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use answer::Answer;
 pub use batch::Batch;
@@ -49,6 +50,7 @@ pub struct Queue {
 
 struct Shared {
     store: Arc<dyn Store>,
+    timeout: Duration,
     max_payload: usize,
     max_result: usize,
     /// What this handle declares for queues.
@@ -145,6 +147,7 @@ impl Queue {
         Self {
             shared: Arc::new(Shared {
                 store,
+                timeout: Duration::from_secs(5),
                 max_payload: 1024 * 1024,
                 max_result: 1024 * 1024,
                 limits: BTreeMap::new(),
@@ -161,6 +164,11 @@ impl Queue {
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
+    }
+
+    /// How long a call waits for the store.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.shared.timeout
     }
 
     pub(crate) fn max_result(&self) -> usize {

@@ -36,6 +36,11 @@ struct State {
 }
 
 impl Away {
+    /// Whether the last try of any loop has failed; a wait that failed shows at the next beat.
+    pub(super) fn is_away(&self) -> bool {
+        self.lock().failing > 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,13 @@
 //! How a worker is set and started.
 
 use std::fmt;
+#[cfg(feature = "health")]
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+#[cfg(feature = "health")]
+use super::health::Listener;
 use super::plan::{Plan, Wishes};
 use super::signals::Signals;
 use super::{Worker, join};
@@ -31,6 +35,8 @@ pub struct WorkerBuilder {
     async_concurrency: Option<u32>,
     grace: Option<Duration>,
     lease: Option<Duration>,
+    #[cfg(feature = "health")]
+    health_on: Option<SocketAddr>,
 }
 
 impl WorkerBuilder {
@@ -46,6 +52,8 @@ impl WorkerBuilder {
             async_concurrency: None,
             grace: None,
             lease: None,
+            #[cfg(feature = "health")]
+            health_on: None,
         }
     }
 
@@ -126,13 +134,33 @@ impl WorkerBuilder {
         self
     }
 
+    /// Answers `GET /live` and `GET /ready` on this address from the worker's start until it has stopped: 200, or 503 and the
+    /// reason as text, as probes of Kubernetes ask. Defaults to no address. Needs the feature `health`.
+    ///
+    /// Port 0 takes any that is free: [`Worker::health_address`] says which. What is [`live`](crate::Health::is_live) and
+    /// [`ready`](crate::Health::is_ready) is said at [`Worker::health`]. There is no TLS, and nothing to protect: it tells how
+    /// the worker is, and no more.
+    ///
+    /// ```no_run
+    /// # async fn example(queue: flexiq::Queue) -> flexiq::Result<()> {
+    /// queue.worker().health_on(([0, 0, 0, 0], 8080)).run().await
+    /// # }
+    /// ```
+    #[cfg(feature = "health")]
+    #[doc(alias = "liveness")]
+    #[doc(alias = "readiness")]
+    pub fn health_on(mut self, address: impl Into<SocketAddr>) -> Self {
+        self.health_on = Some(address.into());
+        self
+    }
+
     /// Starts the worker, on the runtime that this is awaited on.
     ///
     /// # Errors
     ///
     /// [`Error::NothingToServe`], [`Error::MissingState`], [`Error::DuplicateTask`], [`Error::NotBuilt`],
-    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number, an order or a variable of the environment, and what
-    /// the store says. Nothing has started then.
+    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number, an order or a variable of the environment,
+    /// [`Error::HealthAddress`], and what the store says. Nothing has started then.
     pub async fn start(self) -> Result<Worker> {
         self.launch(false).await
     }
@@ -185,12 +213,19 @@ impl WorkerBuilder {
 
     async fn launch(self, until_idle: bool) -> Result<Worker> {
         let queue = self.queue.clone();
+        #[cfg(feature = "health")]
+        let listener = self.health_on.map(Listener::bind).transpose()?;
         let plan = Plan::settle(self.wishes()?, &**queue.store()).await?;
         let id = WorkerId::new();
         let hello = hello(id, &plan, &queue)?;
         queue.store().register(hello.clone()).await?;
         tell(id, &plan);
-        Worker::start(hello, plan, &queue, until_idle)
+        let worker = Worker::start(hello, plan, &queue, until_idle)?;
+        #[cfg(feature = "health")]
+        if let Some(listener) = listener {
+            return worker.answer_on(listener);
+        }
+        Ok(worker)
     }
 
     /// What was set, and where code is silent, what the environment says.

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::away::{Away, Tries};
 use super::fence;
+use super::health::Pulse;
 use super::leases::Leases;
 use super::permits::Permits;
 use super::pump::Pump;
@@ -44,6 +45,8 @@ pub(super) struct Beater {
     /// When the worker was registered, by the monotonic clock: its first sign of life.
     pub(super) registered: Duration,
     pub(super) away: Arc<Away>,
+    /// Marked whenever a beat was answered or has failed: a store that is away is no fault of the heartbeat.
+    pub(super) pulse: Arc<Pulse>,
 }
 
 impl Heartbeat {
@@ -129,7 +132,9 @@ impl Beater {
                 None => {}
             }
             let sent = clock.elapsed();
-            match self.beat().await {
+            let beaten = self.beat().await;
+            self.pulse.beat(clock.elapsed());
+            match beaten {
                 Ok(()) => {
                     last = sent;
                     tries.answered();

@@ -1,7 +1,7 @@
 //! A worker: claims jobs of the tasks it has linked, runs them, and tells the store how they ended.
 //!
 //! The builder settles a plan, and starts a pump (the loop) and a heartbeat (a thread). `Worker` is the user's handle on
-//! the two.
+//! the two, and tells how they are.
 
 mod away;
 mod builder;
@@ -9,6 +9,7 @@ mod control;
 mod ending;
 mod executor;
 mod fence;
+mod health;
 mod heartbeat;
 mod leases;
 mod permits;
@@ -21,6 +22,8 @@ mod stream;
 mod threads;
 
 use std::fmt;
+#[cfg(feature = "health")]
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -28,12 +31,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use builder::WorkerBuilder;
+pub use health::{Health, Trouble};
 
 use crate::error::Result;
 use crate::queue::Queue;
 use crate::store::{Hello, WorkerId};
 use away::Away;
 use executor::Executor;
+use health::{Pulse, Vitals};
 use heartbeat::{Beater, Heartbeat};
 use leases::Leases;
 use permits::Permits;
@@ -50,6 +55,9 @@ pub struct Worker {
     stop: DropGuard,
     hurry: CancellationToken,
     pump: JoinHandle<()>,
+    vitals: Arc<Vitals>,
+    #[cfg(feature = "health")]
+    health_address: Option<SocketAddr>,
 }
 
 impl Worker {
@@ -60,6 +68,11 @@ impl Worker {
         let away = Arc::new(Away::default());
         let leases = Leases::new(plan.lease);
         let permits = Permits::new(store.clone(), away.clone(), leases.clone(), plan.lease);
+        let registered = store.clock().elapsed();
+        // A round of the heartbeat: until a beat is due, and until the store has answered it, or has failed to; one whom the
+        // store has forgotten asks twice.
+        let round = plan.beat().saturating_add(queue.timeout().saturating_mul(2));
+        let pulse = Arc::new(Pulse::new(round, registered));
         let heartbeat = Heartbeat::start(Beater {
             store: store.clone(),
             worker: id,
@@ -68,8 +81,9 @@ impl Worker {
             permits: permits.clone(),
             lease: plan.lease,
             every: plan.beat(),
-            registered: store.clock().elapsed(),
+            registered,
             away: away.clone(),
+            pulse: pulse.clone(),
         })?;
         let (sender, ended) = mpsc::unbounded_channel();
         let executor = Executor {
@@ -83,10 +97,46 @@ impl Worker {
             ended: sender,
         };
         let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
+        let vitals = Vitals::new(store.clock(), pulse, away.clone(), stop.clone());
         let life = Life { stop: stop.clone(), hurry: hurry.clone(), until_idle };
         let pump = Pump::new(plan, store, id, executor, away, ended, life);
-        let pump = tokio::spawn(work(pump, heartbeat, leases));
-        Ok(Self { id, stop: stop.drop_guard(), hurry, pump })
+        let pump = tokio::spawn(work(pump, vitals.clone(), heartbeat, leases));
+        Ok(Self {
+            id,
+            stop: stop.drop_guard(),
+            hurry,
+            pump,
+            vitals,
+            #[cfg(feature = "health")]
+            health_address: None,
+        })
+    }
+
+    /// Answers on this address how the worker is, until it has stopped.
+    #[cfg(feature = "health")]
+    fn answer_on(self, listener: health::Listener) -> Result<Self> {
+        let health_address = Some(listener.address());
+        let answerer = health::Answerer::start(listener, self.vitals.clone())?;
+        let mut pump = self.pump;
+        let pump = tokio::spawn(async move {
+            join(&mut pump).await;
+            answerer.close().await;
+        });
+        Ok(Self { pump, health_address, ..self })
+    }
+
+    /// How the worker is now: live as long as its pump and its heartbeat come round, ready as long as it takes jobs, too.
+    ///
+    /// It asks nobody, and costs next to nothing. `WorkerBuilder::health_on` answers the same to probes from outside.
+    pub fn health(&self) -> Health {
+        self.vitals.health()
+    }
+
+    /// Where it answers how it is: the address of [`health_on`](WorkerBuilder::health_on), with the port that was free
+    /// where port 0 was asked for.
+    #[cfg(feature = "health")]
+    pub fn health_address(&self) -> Option<SocketAddr> {
+        self.health_address
     }
 
     /// Stops claiming, lets the runs end for the grace (25 s unless set), then tells them to stop, and a second later
@@ -110,8 +160,12 @@ impl Worker {
 }
 
 /// Runs the pump to its end, and leaves what could not be brought home to the heartbeat.
-async fn work(mut pump: Pump, heartbeat: Heartbeat, leases: Leases) {
-    pump.run().await;
+async fn work(mut pump: Pump, vitals: Arc<Vitals>, heartbeat: Heartbeat, leases: Leases) {
+    tokio::select! {
+        biased;
+        () = pump.run() => {}
+        () = vitals.tick_with_pump() => unreachable!("it ticks for ever"),
+    }
     let still_running = leases.running_plain();
     if !still_running.is_empty() {
         tracing::warn!(
