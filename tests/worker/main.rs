@@ -9,6 +9,8 @@ mod deferrals;
 mod endings;
 mod enqueueing;
 mod explain;
+#[cfg(feature = "metrics")]
+mod figures;
 mod health;
 mod idle;
 mod knobs;

@@ -12,6 +12,8 @@ mod fence;
 mod health;
 mod heartbeat;
 mod leases;
+#[cfg_attr(not(feature = "metrics"), path = "unmetered.rs")]
+mod meter;
 mod permits;
 mod plan;
 mod pump;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::away::{Away, Tries};
 use super::ending::{self, Ending};
 use super::executor::{Ended, Executor};
+use super::meter::{Begun, Meter};
 use super::plan::Plan;
 use super::slots::{Offer, Part, Slots};
 use super::stopping::{Stage, Stopping};
@@ -64,6 +65,7 @@ pub(super) struct Pump {
     /// When the job that was claimed last would have started by weights alone.
     weighed: u64,
     runs: HashMap<LeaseId, Active>,
+    meter: Meter,
     /// The tasks that the worker waits for, and the wait.
     waiting: Option<(Interest, Later<Vec<Name>>)>,
     /// Its tries, which outlast a wait that is given up: what it waits for may change often.
@@ -80,6 +82,7 @@ struct Active {
     stream: usize,
     task: usize,
     ending: Ending,
+    begun: Begun,
 }
 
 enum Event {
@@ -109,6 +112,7 @@ impl Pump {
             served.map(|queue| Stream::new(queue.name.clone(), queue.tasks.clone(), queue.weight)).collect();
         Self {
             tries: Arc::new(Tries::of_wait(&away).into()),
+            meter: Meter::new(&plan, store.clock()),
             plan,
             store,
             worker,
@@ -443,11 +447,12 @@ impl Pump {
 
     fn start(&mut self, index: usize, task: usize, claimed: Claimed, sent: Duration) {
         let lease = claimed.lease;
+        let begun = self.meter.started(task, &claimed);
         let ending =
             self.executor.start(claimed, sent, &self.streams[index].queue, self.plan.tasks[task].definition);
         self.slots.fill(task);
         self.has_started = true;
-        self.runs.insert(lease, Active { stream: index, task, ending });
+        self.runs.insert(lease, Active { stream: index, task, ending, begun });
     }
 
     /// Releases a claimed job without starting it.
@@ -459,6 +464,7 @@ impl Pump {
     fn end(&mut self, ended: Ended) {
         let Some(run) = self.runs.remove(&ended.lease) else { return };
         self.slots.free(run.task);
+        self.meter.ended(run.task, run.begun, &ended.outcome);
         self.executor.leases.end(ended.lease);
         self.executor.permits.end(ended.lease);
         let finish = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
