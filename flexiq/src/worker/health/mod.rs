@@ -21,11 +21,11 @@ pub(super) use vitals::{Pulse, Vitals};
 ///
 /// ```
 /// # #[flexiq::task]
-/// # async fn greet() {}
+/// # async fn salute() {}
 /// # #[tokio::main]
 /// # async fn main() -> flexiq::Result<()> {
 /// # let queue = flexiq::Queue::open("sqlite::memory:").await?;
-/// let worker = queue.worker().tasks([task_greet()]).start().await?;
+/// let worker = queue.worker().tasks([task_salute()]).start().await?;
 /// let health = worker.health();
 /// assert!(health.is_live() && health.is_ready(), "{health}");
 /// worker.shutdown().await
