@@ -1,5 +1,6 @@
 //! extend: a worker's sign of life, to the whole store and then to each of its queues.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::codes::millis;
@@ -68,11 +69,13 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
         store.publish().await?;
     }
     // Behind the leases, which must not wait for it.
-    let mut lapsed = Vec::new();
+    let mut lapsed = HashSet::new();
     for limit in seen {
         lapsed.extend(limit.lapsed.iter().cloned());
         look_after(store, within, limit).await?;
     }
+    // In the order in which they were named.
+    let lapsed = beat.permits.iter().filter(|permit| lapsed.contains(permit)).cloned().collect();
     let those = |wanted: u8| {
         let leases = beat.leases.iter().zip(&told).filter(move |(_, told)| **told == wanted);
         leases.map(|((lease, _), _)| *lease).collect::<Vec<_>>()
