@@ -27,11 +27,11 @@ const OF_QUEUE: [&str; 33] = [
     "dead",
     "cancelled",
     "expired",
-    // hash: state and task → number of jobs, except those that are ready; beside them `MANY_COUNTS`
+    // hash: state and task → number of jobs, except those that are active; beside them `MANY_COUNTS`
     "counts",
-    // hash: task → number of its ready jobs, and `task \2` → of those in partitions; what has none is not there. Beside
-    // them `MANY_COUNTS`
-    "waiting",
+    // hash: task → numbers of its jobs that are ready, of those of them that are in partitions, and of those that are
+    // running; a task that has none is not there. Beside them `MANY_COUNTS`
+    "active",
     // hash: task, or '' for the queue → `paused|cap|rates`, with `@moment` behind `paused` while a run holds it: a copy of
     // what holds in the whole store; so also `task \2` for each of its partitions, and lanes of partitions that are set
     // apart, and `lane \0` → the pending jobs that are set for one

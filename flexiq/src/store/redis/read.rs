@@ -20,8 +20,8 @@ const PAGE: usize = 250;
 /// Bytes of a body that hold all of it but the payload.
 pub(super) const HEAD: &str = "2048";
 
-/// What ends the name of a part of a task's ready jobs, which are counted already.
-const OF_PARTITIONS: char = '\u{2}';
+/// What the name of no task ends with: `MANY_COUNTS` does.
+const NO_TASK: char = '\u{2}';
 
 /// By state: the key in which its jobs stand.
 const KEYS: [&str; 7] = ["scheduled", "lanes", "leases", "succeeded", "dead", "cancelled", "expired"];
@@ -122,27 +122,28 @@ pub(super) async fn counts(store: &Shared) -> Result<Counts> {
     let mut tasks = Vec::new();
     for queue in store.queues().await? {
         let mut by_task: BTreeMap<String, TaskCounts> = BTreeMap::new();
-        for key in ["counts", "waiting"] {
-            let name = keys::one_of_queue(store.prefix(), &queue, key);
-            let answer = store.call(redis::cmd("HGETALL").arg(name)).await?;
-            let mut parts = Parts::of(answer, store.place());
-            while !parts.is_empty() {
-                let (field, jobs) = (parts.text()?, parts.number()?.unsigned_abs());
-                if field.ends_with(OF_PARTITIONS) {
-                    continue;
-                }
-                let (state, task) = if key == "waiting" { ("1", &*field) } else { field.split_at(1) };
-                let counts = by_task.entry(task.to_owned()).or_default();
-                match state {
-                    "0" => counts.scheduled = jobs,
-                    "1" => counts.ready = jobs,
-                    "2" => counts.running = jobs,
-                    "3" => counts.succeeded = jobs,
-                    "4" => counts.dead = jobs,
-                    "5" => counts.cancelled = jobs,
-                    _ => counts.expired = jobs,
-                }
+        for (field, jobs) in hash(store, &queue, "counts").await? {
+            let (state, task) = field.split_at(1);
+            let jobs = String::from_utf8(jobs).ok().and_then(|jobs| jobs.parse().ok());
+            let jobs = jobs.ok_or_else(|| unreadable(store.place(), "a number that is none"))?;
+            let counts = by_task.entry(task.to_owned()).or_default();
+            match state {
+                "0" => counts.scheduled = jobs,
+                "3" => counts.succeeded = jobs,
+                "4" => counts.dead = jobs,
+                "5" => counts.cancelled = jobs,
+                _ => counts.expired = jobs,
             }
+        }
+        for (task, active) in hash(store, &queue, "active").await? {
+            let mut active = Unpacked(&active);
+            let (Some(ready), Some(_in_partitions), Some(running)) =
+                (active.word(), active.word(), active.word())
+            else {
+                return Err(unreadable(store.place(), "numbers of another form"));
+            };
+            let counts = by_task.entry(task).or_default();
+            (counts.ready, counts.running) = (ready.into(), running.into());
         }
         tasks.extend(by_task.into_iter().map(|(task, counts)| TaskCounts {
             queue: queue.to_string(),
@@ -151,6 +152,20 @@ pub(super) async fn counts(store: &Shared) -> Result<Counts> {
         }));
     }
     Ok(Counts { tasks })
+}
+
+/// A hash of a queue that has names of tasks as fields, without what keeps it large.
+async fn hash(store: &Shared, queue: &Name, key: &str) -> Result<Vec<(String, Vec<u8>)>> {
+    let key = keys::one_of_queue(store.prefix(), queue, key);
+    let mut parts = Parts::of(store.call(redis::cmd("HGETALL").arg(key)).await?, store.place());
+    let mut fields = Vec::new();
+    while !parts.is_empty() {
+        let (field, value) = (parts.text()?, parts.bytes()?);
+        if !field.ends_with(NO_TASK) {
+            fields.push((field, value));
+        }
+    }
+    Ok(fields)
 }
 
 /// Asks how a job has ended; a job that has not is `Later`, and this handle will be told.

@@ -8,18 +8,13 @@ local answer, counters, claimed, more = {}, {}, {}, 0
 -- How partitions take turns, where there are any.
 local rotation
 
--- Whether a cap counts what goes through a gate.
-local function is_capped(through)
-  return through.gate and through.gate.cap
-end
-
--- Where there is no gate.
-local OPEN = { taken = 0 }
+-- Where there is no gate, and where nothing is wanted.
+local OPEN, NO_ROOM = { taken = 0, is_capped = false }, { slot = 1, most = 0 }
 
 -- A gate as this claim goes through it. It is asked for one more, so that it is known whether it is open afterwards.
 local function passage(gate, wanted)
   local most, opens = admit(gate, wanted + 1)
-  return { gate = gate, room = most, opens = opens, taken = 0 }
+  return { gate = gate, room = most, opens = opens, taken = 0, is_capped = gate and gate.cap ~= nil }
 end
 
 local function pass(through, jobs)
@@ -31,9 +26,11 @@ end
 
 local function charge_passage(through)
   if through.taken == 0 then return end
-  charge(through.gate, through.taken)
+  local gate = through.gate
+  if gate.running then gate.running = gate.running + through.taken end
+  charge(gate, through.taken)
   if through.room == 0 then
-    through.room, through.opens = admit(through.gate, 1)
+    through.room, through.opens = admit(gate, 1)
   end
 end
 
@@ -52,40 +49,53 @@ local function read_claim(claim_at)
   return wanted
 end
 
--- The tasks of which something is ready, each behind its gate; first, the gate of the queue, and whether partitions wait.
+-- Reads a room. Nothing is wanted of a task whose kind of slot there is none of.
+local function read_room(text, slots)
+  local slot, most = struct.unpack('>BI4', text)
+  return { slot = slot + 1, most = math.min(most, slots[slot + 1] or 0), max_losses = string.sub(text, 6) }
+end
+
+-- The tasks of which something is ready; then whether some of it is in partitions.
 local function read_tasks(wanted)
-  local all, names, tasks = redis.call('HGETALL', waiting), { '' }, {}
-  local ready, in_partitions, rooms, slots = {}, {}, wanted.rooms, wanted.slots
+  local all, tasks, at, has_turns = redis.call('HGETALL', active), {}, 0, false
+  local rooms, slots, by_text = wanted.rooms, wanted.slots, {}
   for i = 1, #all, 2 do
-    local name, jobs = all[i], tonumber(all[i + 1])
-    if string.byte(name, -1) ~= 2 then
-      names[#names + 1], ready[name] = name, jobs
-    elseif name ~= MANY_COUNTS then
-      in_partitions[string.sub(name, 1, -2)] = jobs
+    local name = all[i]
+    local ready, in_turns, running = struct.unpack(ACTIVE, all[i + 1])
+    if ready > 0 then
+      local text, room = rooms[name], NO_ROOM
+      if text then
+        -- Rooms are mostly alike.
+        room = by_text[text] or read_room(text, slots)
+        by_text[text] = room
+      end
+      has_turns, at = has_turns or in_turns > 0, at + 1
+      tasks[at] = {
+        name = name, ready = ready - in_turns, in_turns = in_turns, running = running, taken = 0, room = room,
+        free = room.most, through = OPEN,
+      }
     end
   end
-  local has_turns = next(in_partitions) ~= nil
-  if has_turns and of_partitions().reopen() then more = 1 end
+  return tasks, has_turns
+end
+
+-- Puts the tasks behind their gates; answers the gate of the queue.
+local function read_passages(wanted, tasks)
+  local names = { '' }
+  for i = 1, #tasks do
+    names[i + 1] = tasks[i].name
+  end
   local gates = read_fields(limits, names)
-  local of_queue = passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
   for i = 2, #names do
-    local name = names[i]
-    local room, of_turns = rooms[name], in_partitions[name] or 0
-    -- Nothing is wanted of a task whose kind of slot there is none of.
-    local slot, most = 0, 0
-    if room then slot, most = struct.unpack('>BI4', room) end
-    most = math.min(most, slots[slot + 1] or 0)
-    local task = {
-      name = name, ready = ready[name] - of_turns, in_turns = of_turns, slot = slot + 1, most = most, free = most,
-      max_losses = room and string.sub(room, 6), through = OPEN,
-    }
     if gates[i] then
-      task.through = passage(read_gate(name, gates[i]), math.min(most, MOST_JOBS))
+      local task = tasks[i - 1]
+      local gate, most = read_gate(task.name, gates[i]), task.room.most
+      gate.running = task.running
+      task.through = passage(gate, math.min(most, MOST_JOBS))
       task.free = math.min(most, task.through.room)
     end
-    tasks[i - 1] = task
   end
-  return of_queue, tasks, has_turns
+  return passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
 end
 
 -- The first so many of the one lane that is open: no order has to be found.
@@ -96,6 +106,7 @@ local function choose_of_one(of_queue, task, jobs)
   for i = 1, #places do
     tasks[i] = task
   end
+  task.ready, task.taken = task.ready - #places, #places
   pass(task.through, #places)
   pass(of_queue, #places)
   return places, tasks, jobs > MOST_JOBS
@@ -125,39 +136,52 @@ local function count_others(wanted, open)
   return others
 end
 
--- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
-local function choose(wanted, of_queue, tasks, has_turns)
-  local open, sources, startable = {}, 0, 0
-  local slots = wanted.slots
-  for _, task in ipairs(tasks) do
-    if task.free > 0 and of_queue.room > 0 then
+-- The tasks of which something may start, and how many lanes and orders of partitions that makes.
+local function find_open(of_queue, tasks)
+  local open, sources = {}, 0
+  if of_queue.room == 0 then return open, sources end
+  for i = 1, #tasks do
+    local task = tasks[i]
+    if task.free > 0 then
       open[#open + 1] = task
       sources = sources + (task.ready > 0 and 1 or 0) + (task.in_turns > 0 and 1 or 0)
     end
   end
-  if #open == 0 then return {}, {}, false end
-  local others = count_others(wanted, open)
-  for _, task in ipairs(open) do
+  return open, sources
+end
+
+-- How much of the tasks that are open may start at all.
+local function count_startable(open, has_others)
+  local startable = 0
+  for i = 1, #open do
+    local task = open[i]
     -- What time has opened of a partition since it was looked at is not known: it may not be kept from the only one.
     local of_turns = task.in_turns
-    if others > 0 and of_turns > 0 then of_turns = of_partitions().read_task(task.name).startable end
-    startable = startable + math.min(task.ready + of_turns, task.through.room or math.min(task.most, MOST_JOBS) + 1)
+    if has_others and of_turns > 0 then of_turns = of_partitions().read_task(task.name).startable end
+    startable = startable + math.min(task.ready + of_turns, task.through.room or math.min(task.room.most, MOST_JOBS) + 1)
   end
+  return startable
+end
+
+-- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
+local function choose(wanted, of_queue, tasks, has_turns)
+  local open, sources = find_open(of_queue, tasks)
+  if sources == 0 then return {}, {}, false end
+  local slots, others = wanted.slots, count_others(wanted, open)
   -- While others wait, a burst is shared with them: what is left wakes the next.
-  local most = math.ceil(math.min(startable, of_queue.room) / (others + 1))
+  local most = math.ceil(math.min(count_startable(open, others > 0), of_queue.room) / (others + 1))
   if sources == 1 and open[1].ready > 0 then
     return choose_of_one(of_queue, open[1], math.min(open[1].free, most))
   end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / sources)
-  local heads, unsorted, line, places, chosen = make_heads(), {}, {}, {}, {}
+  local heads, unsorted, places, chosen = make_heads(), {}, {}, {}
   local advance, put_back = heads.advance, heads.put_back
   rotation = has_turns and make_rotation(heads, passage, pass)
   local all_turns, is_bounded = {}, false
-  for _, task in ipairs(open) do
+  for i = 1, #open do
+    local task = open[i]
     if task.ready > 0 then
-      local chunk = math.max(math.min(share + 1, task.free, most), 1)
-      local lane = heads.lane(task, task.ready, chunk)
-      if advance(lane) then unsorted[#unsorted + 1] = lane end
+      unsorted[#unsorted + 1] = heads.lane(task, math.max(math.min(share + 1, task.free, most), 1))
     end
     if task.in_turns > 0 then
       local of_task = rotation.open(task)
@@ -165,12 +189,11 @@ local function choose(wanted, of_queue, tasks, has_turns)
       all_turns[#all_turns + 1] = of_task
     end
   end
-  heads.line_up(unsorted, line, 1)
-  local from = 1
+  local line, from = heads.line_up(unsorted, {}, 1), 1
   while line[from] and most > 0 do
     local lane = line[from]
     local task = lane.task
-    local slot = task.slot
+    local slot = task.room.slot
     from = from + 1
     if task.free > 0 and slots[slot] > 0 then
       local taken = #chosen + 1
@@ -179,14 +202,21 @@ local function choose(wanted, of_queue, tasks, has_turns)
         break
       end
       places[taken] = lane.places[lane.at]
-      chosen[taken] = lane.take and lane:take() or task
-      most, task.free, slots[slot] = most - 1, task.free - 1, slots[slot] - 1
+      if lane.take then
+        chosen[taken] = lane:take()
+      else
+        chosen[taken], task.ready = task, task.ready - 1
+      end
+      most, slots[slot] = most - 1, slots[slot] - 1
+      task.taken, task.free = task.taken + 1, task.free - 1
       -- Nothing more is wanted of the others.
-      if most > 0 and task.free > 0 and slots[slot] > 0 and lane.advance(lane) then put_back(line, from, lane) end
+      if most > 0 and task.free > 0 and slots[slot] > 0 and (lane.advance or advance)(lane) then
+        put_back(line, from, lane)
+      end
     end
   end
-  for _, task in ipairs(open) do
-    if task.through.gate then pass(task.through, math.min(task.most, task.through.room) - task.free) end
+  for i = 1, #open do
+    pass(open[i].through, open[i].taken)
   end
   pass(of_queue, #chosen)
   for _, of_task in ipairs(all_turns) do
@@ -215,9 +245,16 @@ local function read_bodies(of_queue, places, tasks)
   end
   local is_cut = #texts < #places
   for i = #places, #texts + 1, -1 do
-    pass(tasks[i].through, -1)
+    local task = tasks[i]
+    if task.own then
+      rotation.give_back(task)
+      task = task.task
+    else
+      task.ready = task.ready + 1
+    end
+    task.taken = task.taken - 1
+    pass(task.through, -1)
     pass(of_queue, -1)
-    if tasks[i].own then rotation.give_back(tasks[i]) end
     places[i], tasks[i], claimed[i] = nil, nil, nil
   end
   return texts, is_cut
@@ -235,19 +272,22 @@ local function lease_again(worker, task, id, text, capped)
   if job.expires > 0 then remove(expiries, id) end
   job.state, job.reason, job.cancel, job.lapse = RUNNING, 0, 0, 0
   job.run, job.worker, job.started = job.run + 1, worker, now
-  job.max_losses = struct.unpack('>I4', task.max_losses)
+  job.max_losses = struct.unpack('>I4', task.room.max_losses)
   return jobs.write_run(job), counters_of(job, capped)
 end
 
--- What all first runs of a claim share; answers what makes the run and the counters of a task whose jobs have one beginning
--- of their bodies.
+-- What all first runs of a claim share; answers what makes the run and the counters of jobs that have one beginning of
+-- their bodies.
 local function first_leases(worker)
   local started = struct.pack('>I6', now)
   local head, tail = '\2\0\0\0\0\0\0\1' .. worker .. string.rep('\0', 12) .. started, string.rep('\0', 18)
   local first = '\0\0\0\1' .. string.rep('\0', 12)
-  return function(task, beginning, capped)
-    return head .. task.max_losses .. tail .. beginning,
-      first .. string.sub(beginning, -6) .. started .. (capped == 1 and '\1' or '\0')
+  local of_due = { [true] = {}, [false] = {} }
+  return function(room, beginning, is_capped)
+    if not room.head then room.head = head .. room.max_losses .. tail end
+    local due, known = string.sub(beginning, -6), of_due[is_capped]
+    if not known[due] then known[due] = first .. due .. started .. (is_capped and '\1' or '\0') end
+    return room.head .. beginning, known[due]
   end
 end
 
@@ -262,29 +302,41 @@ local function runs_of_claimed()
   return others > 0 and read_fields(runs, claimed) or {}
 end
 
+-- Writes what is active now of the tasks of which something was taken.
+local function write_taken(tasks)
+  local written = {}
+  for i = 1, #tasks do
+    local task = tasks[i]
+    if task.taken > 0 then
+      made_room[task.name] = true
+      written[#written + 1] = task.name
+      written[#written + 1] = struct.pack(ACTIVE, task.ready + task.in_turns, task.in_turns, task.running + task.taken)
+    end
+  end
+  call_in_pieces('HSET', active, written)
+end
+
 -- Leases what was chosen.
-local function lease(worker, wanted, of_queue, places, tasks, texts)
+local function lease(worker, wanted, of_queue, places, chosen, texts)
   local had = runs_of_claimed()
   local deadline = text_of(math.min(now + wanted.lease, FAR))
-  local held, taken, first_lease = {}, {}, first_leases(worker)
+  local held, first_lease = {}, first_leases(worker)
   local first_runs, first_counters = {}, {}
-  local same, before, all_capped = 0, nil, is_capped(of_queue)
-  local last, capped, length, jobs = nil, 0, 0, 0
+  local same, before, all_capped = 0, nil, of_queue.is_capped
+  local last, is_capped, length
   for i = 1, #claimed do
-    local id, task, body, run, now_counters = claimed[i], tasks[i], texts[i]
+    local id, task, body, run, now_counters = claimed[i], chosen[i], texts[i], nil, nil
     if task ~= last then
-      if last then taken[last] = jobs end
-      capped = (all_capped or is_capped(task.through) or task.own and is_capped(task.own)) and 1 or 0
-      last, length, jobs = task, begins(task.name), taken[task] or 0
+      is_capped = all_capped or task.through.is_capped or task.own and task.own.is_capped or false
+      last, length = task, begins(task.name)
     end
-    jobs = jobs + 1
     if had[i] then
-      run, now_counters = lease_again(worker, task, id, had[i], capped)
+      run, now_counters = lease_again(worker, task, id, had[i], is_capped and 1 or 0)
     else
       local beginning = string.sub(body, 1, length)
       run, now_counters = first_runs[beginning], first_counters[beginning]
       if not run then
-        run, now_counters = first_lease(task, beginning, capped)
+        run, now_counters = first_lease(task.room, beginning, is_capped)
         first_runs[beginning], first_counters[beginning] = run, now_counters
       end
     end
@@ -297,78 +349,86 @@ local function lease(worker, wanted, of_queue, places, tasks, texts)
     held[2 * i - 1], held[2 * i] = deadline, id
     answer[2 * i - 1], answer[2 * i] = id, body
   end
-  taken[last] = jobs
   counters[#counters + 1] = struct.pack('>I2', same) .. before
   removed[lanes], added[leases] = places, held
-  for task, jobs in pairs(taken) do
-    task.ready = task.ready - jobs
-    if task.own then task.task.in_turns = task.task.in_turns - jobs end
-    count(READY, task.name, -jobs)
-    count(RUNNING, task.name, jobs)
-  end
   write_jobs()
-  return taken
 end
 
 -- Charges the gates of partitions that were served, and sets right all that were looked at.
-local function leave_turns(taken)
-  for partition in pairs(taken) do
-    local own = partition.own
-    if own then
-      of_partitions().take_turn(partition.name, partition.turn)
-      if own.taken > 0 then charge(own.gate, own.taken) end
-    end
+local function leave_turns(chosen)
+  local served = {}
+  for _, partition in ipairs(chosen) do
+    if partition.own then served[partition] = (served[partition] or 0) + 1 end
+  end
+  for partition, jobs in pairs(served) do
+    local name, own = partition.name, partition.own
+    made_room[name] = true
+    of_partitions().move(name, READY, -jobs)
+    of_partitions().move(name, RUNNING, jobs)
+    of_partitions().take_turn(name, partition.turn)
+    if own.taken > 0 then charge(own.gate, own.taken) end
   end
   of_partitions().settle()
 end
 
+-- Forgets at which moment time opens which task. Those of partitions stay.
+local function forget_openings(tasks, before, has_turns)
+  if not has_turns then
+    redis.call('DEL', openings)
+    return
+  end
+  local names = {}
+  for i, task in ipairs(tasks) do
+    names[i] = task.name
+  end
+  for name in pairs(before) do
+    names[#names + 1] = name
+  end
+  call_in_pieces('ZREM', openings, names)
+end
+
+-- The tasks whose bells a worker has taken.
+local function answer_bells(worker)
+  local taken, names = redis.call('HGET', popped, worker), {}
+  if not taken then return names end
+  redis.call('HDEL', popped, worker)
+  for name in string.gmatch(taken, '%Z+') do
+    names[name] = true
+  end
+  return names
+end
+
 -- Sets the bells to the truth: what is startable of what this worker asked for is rung, and what it took and cannot use,
 -- and what has opened; what is not startable is silent.
-local function tell_truth(worker, wanted, of_queue, tasks, has_turns)
-  local was = redis.call('HGETALL', bells)
-  local before, sights = {}, {}
-  for i = 1, #was, 2 do
-    before[was[i]] = was[i + 1]
+local function tell_truth(worker, of_queue, tasks, has_turns)
+  local all, before, silent, shut = redis.call('HGETALL', bells), {}, {}, {}
+  for i = 1, #all, 2 do
+    before[all[i]] = all[i + 1]
   end
-  if has_turns then
-    -- Those of partitions stay.
-    local names = {}
-    for _, task in ipairs(tasks) do
-      names[#names + 1] = task.name
-    end
-    for name in pairs(before) do
-      names[#names + 1] = name
-    end
-    call_in_pieces('ZREM', openings, names)
-  else
-    redis.call('DEL', openings)
-  end
-  for _, task in ipairs(tasks) do
+  forget_openings(tasks, before, has_turns)
+  local answered = answer_bells(worker)
+  for i = 1, #tasks do
+    local task = tasks[i]
+    local name, was, through = task.name, before[task.name], task.through
     if task.ready + task.in_turns > 0 then
-      local shut = of_queue.room == 0 and of_queue or task.through.room == 0 and task.through or nil
-      local is_open = not shut and (task.ready > 0 or of_partitions().has_open(task.name))
-      sights[task.name] = is_open and 'startable' or 'shut'
-      if shut and shut.opens then redis.call('ZADD', openings, shut.opens, task.name) end
+      before[name] = nil
+      if of_queue.room == 0 then through = of_queue end
+      local is_open = through.room ~= 0 and (task.ready > 0 or of_partitions().has_open(name))
+      if not is_open then
+        if through.room == 0 and through.opens then redis.call('ZADD', openings, through.opens, name) end
+        if was ~= 'shut' then
+          shut[#shut + 1], shut[#shut + 2] = name, 'shut'
+        end
+      elseif was ~= 'rung' and (task.room ~= NO_ROOM or answered[name] or was == 'shut') then
+        ring(name, true, was or false)
+      end
     end
   end
   for name in pairs(before) do
-    if not sights[name] then redis.call('HDEL', bells, name) end
+    silent[#silent + 1] = name
   end
-  local taken = redis.call('HGET', popped, worker)
-  local unused = {}
-  if taken then
-    redis.call('HDEL', popped, worker)
-    for name in string.gmatch(taken, '%Z+') do
-      unused[name] = not wanted.rooms[name]
-    end
-  end
-  for name, sight in pairs(sights) do
-    if sight == 'shut' then
-      if before[name] ~= 'shut' then redis.call('HSET', bells, name, 'shut') end
-    elseif before[name] ~= 'rung' and (wanted.rooms[name] or unused[name] or before[name] == 'shut') then
-      ring(name, true)
-    end
-  end
+  call_in_pieces('HDEL', bells, silent)
+  call_in_pieces('HSET', bells, shut)
 end
 
 -- The best of what may start is leased to the worker; all gates are asked first, then all are charged.
@@ -383,21 +443,22 @@ local function claim(worker, claim_at)
     ring_for_moves()
     return
   end
-  local of_queue, tasks, has_turns = read_tasks(wanted)
+  local tasks, has_turns = read_tasks(wanted)
+  if has_turns and of_partitions().reopen() then more = 1 end
+  local of_queue = read_passages(wanted, tasks)
   local places, chosen, is_bounded = choose(wanted, of_queue, tasks, has_turns)
   local texts, is_cut = read_bodies(of_queue, places, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
   if #claimed > 0 then
-    local taken = lease(worker, wanted, of_queue, places, chosen, texts)
+    lease(worker, wanted, of_queue, places, chosen, texts)
+    write_taken(tasks)
     charge_passage(of_queue)
-    for _, task in ipairs(tasks) do
-      charge_passage(task.through)
+    for i = 1, #tasks do
+      charge_passage(tasks[i].through)
     end
-    if has_turns then leave_turns(taken) end
-  elseif has_turns then
-    leave_turns({})
   end
-  tell_truth(worker, wanted, of_queue, tasks, has_turns)
+  if has_turns then leave_turns(chosen) end
+  tell_truth(worker, of_queue, tasks, has_turns)
   -- What became ready of tasks that this worker did not ask for is rung for, too.
   for name in pairs(ready_tasks) do
     if not wanted.rooms[name] and redis.call('HGET', bells, name) ~= 'rung' then set_right(name) end

@@ -1,29 +1,33 @@
 -- heads: the lanes that are open, in a line: the one whose head is best stands first. Made where more than one lane is open.
 local function make_heads()
   -- What goes before, in turn: rank and age, then the id. As numbers, because the language compares strings by the locale.
-  local PARTS = { 'order', 'first', 'second', 'third' }
+  local PARTS, PLACE = { 'order', 'first', 'second', 'third' }, '>I7I6I6I4'
 
-  -- The next place of a lane, read in chunks; false if there is none.
-  local function advance(lane)
-    local at, places = lane.at + 1, lane.places
-    if at > #places then
-      if lane.read >= lane.ready then return false end
-      local low, high = range_of(lane.task.name)
-      places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(lane.read), text_of(lane.chunk))
-      at, lane.places, lane.read, lane.chunk = 1, places, lane.read + #places, lane.chunk * 4
-      if #places == 0 then return false end
-    end
-    lane.at = at
-    lane.order, lane.first, lane.second, lane.third = struct.unpack('>I7I6I6I4', places[at], #lane.task.name + 2)
-    return true
+  local function read(task, from, most)
+    local low, high = range_of(task.name)
+    return redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(from), text_of(most))
   end
 
-  -- A lane of which nothing is read; all that it will have is made room for at once.
-  local function lane_of_task(task, ready, chunk)
+  -- A lane of which something is ready, at its first place.
+  local function lane_of_task(task, chunk)
+    local places = read(task, 0, chunk)
+    local order, first, second, third = struct.unpack(PLACE, places[1], #task.name + 2)
     return {
-      task = task, ready = ready, read = 0, chunk = chunk, places = {}, at = 0, advance = advance, order = 0, first = 0,
-      second = 0, third = 0,
+      task = task, places = places, at = 1, read = #places, order = order, first = first, second = second, third = third,
     }
+  end
+
+  -- The next place of a lane; false if there is none. What was read of it before was taken.
+  local function advance(lane)
+    local at, task = lane.at + 1, lane.task
+    if not lane.places[at] then
+      if task.ready == 0 then return false end
+      at, lane.places = 1, read(task, lane.read, lane.read * 4)
+      lane.read = lane.read + #lane.places
+    end
+    lane.at = at
+    lane.order, lane.first, lane.second, lane.third = struct.unpack(PLACE, lane.places[at], #task.name + 2)
+    return true
   end
 
   local function goes_first(a, b)
@@ -33,23 +37,37 @@ local function make_heads()
     return a.third < b.third
   end
 
+  -- Whether a part of all lanes is one number.
+  local function are_alike(unsorted, name)
+    for i = 2, #unsorted do
+      if unsorted[i][name] ~= unsorted[1][name] then return false end
+    end
+    return true
+  end
+
   -- Puts lanes into a line, by one part after the other: plain numbers are sorted fast.
   local function line_up(unsorted, line, part)
-    local name, keys, by_key = PARTS[part], {}, {}
-    for _, lane in ipairs(unsorted) do
+    while part < #PARTS and are_alike(unsorted, PARTS[part]) do
+      part = part + 1
+    end
+    local name, keys, by_key, alike = PARTS[part], {}, {}, {}
+    for i = 1, #unsorted do
+      local lane = unsorted[i]
       local key = lane[name]
-      local alike = by_key[key]
-      if alike then
-        alike[#alike + 1] = lane
+      if alike[key] then
+        alike[key][#alike[key] + 1] = lane
+      elseif by_key[key] then
+        alike[key] = { by_key[key], lane }
       else
-        by_key[key], keys[#keys + 1] = { lane }, key
+        by_key[key], keys[#keys + 1] = lane, key
       end
     end
     table.sort(keys)
-    for _, key in ipairs(keys) do
-      local alike = by_key[key]
-      if #alike == 1 or part == #PARTS then line[#line + 1] = alike[1] else line_up(alike, line, part + 1) end
+    for i = 1, #keys do
+      local key = keys[i]
+      if alike[key] then line_up(alike[key], line, part + 1) else line[#line + 1] = by_key[key] end
     end
+    return line
   end
 
   -- Puts a lane back into its place behind `from`: mostly that is the last.

@@ -3,7 +3,7 @@
 --       queue itself (''), of each partition of a task (`task \2`) or of one: its name, and `paused|cap|rates|max_pending`
 redis.call('HSET', meta, 'is_known', 1)
 redis.call('ZADD', leases, text_of(FAR), LAST_LEASE)
-redis.call('HSET', waiting, MANY_COUNTS, '0')
+redis.call('HSET', active, MANY_COUNTS, NONE_ACTIVE)
 redis.call('HSET', counts, MANY_COUNTS, '0')
 if redis.call('HEXISTS', meta, 'beat_at') == 0 then
   redis.call('HSET', meta, 'beat_at', string.format('%.0f', now))

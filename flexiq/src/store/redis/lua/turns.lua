@@ -61,13 +61,13 @@ local function make_rotation(heads, passage, pass)
     local partition = rotating.standing[rotating.at_standing]
     rotating.at_standing = rotating.at_standing + 1
     local task = rotating.task
-    partition.task, partition.max_losses, partition.through = task, task.max_losses, task.through
+    partition.task, partition.room, partition.through = task, task.room, task.through
     partition.own = passage(partition.gate, math.min(partition.ready, 1000))
-    partition.lane = heads.lane(partition, partition.ready, 2)
     if partition.own.room == 0 then
       of_partitions().touch(partition.name)
       rotating.shut = rotating.shut + 1
-    elseif heads.advance(partition.lane) then
+    else
+      partition.lane = heads.lane(partition, 2)
       put(rotating, partition)
     end
   end
@@ -94,7 +94,8 @@ local function make_rotation(heads, passage, pass)
 
   -- Takes the job whose turn it is; answers its partition.
   local function take(rotating)
-    local partition, common = rotating.current, rotating.common
+    local partition, common, task = rotating.current, rotating.common, rotating.task
+    partition.ready, task.in_turns = partition.ready - 1, task.in_turns - 1
     pass(partition.own, 1)
     common.served = common.served + 1
     partition.turns_before = { turn = partition.turn, before = partition.turns_before }
@@ -104,8 +105,10 @@ local function make_rotation(heads, passage, pass)
 
   -- Gives a job back that was taken last.
   local function give_back_turn(partition)
+    local task = partition.task
+    partition.ready, task.in_turns = partition.ready + 1, task.in_turns + 1
     pass(partition.own, -1)
-    local common = of_partitions().read_task(partition.task.name)
+    local common = of_partitions().read_task(task.name)
     common.served = common.served - 1
     partition.turn, partition.turns_before = partition.turns_before.turn, partition.turns_before.before
   end

@@ -53,8 +53,8 @@ end
 
 -- What can be seen of a task: 'empty', 'startable', or 'shut' and when time opens it.
 local function look(task)
-  local ready, in_partitions = unpack(redis.call('HMGET', waiting, task, task .. '\2'))
-  if not ready then return 'empty' end
+  local ready, in_partitions = struct.unpack(ACTIVE, redis.call('HGET', active, task) or NONE_ACTIVE)
+  if ready == 0 then return 'empty' end
   local gates = redis.call('HMGET', limits, '', task)
   for i, name in ipairs({ '', task }) do
     local most, opens = admit(read_gate(name, gates[i]), 1)
@@ -79,9 +79,9 @@ end
 
 -- The tasks of which something is ready.
 local function waiting_tasks()
-  local all, names = redis.call('HGETALL', waiting), {}
+  local all, names = redis.call('HGETALL', active), {}
   for i = 1, #all, 2 do
-    if string.byte(all[i], -1) ~= 2 then names[#names + 1] = all[i] end
+    if struct.unpack('>I4', all[i + 1]) > 0 then names[#names + 1] = all[i] end
   end
   return names
 end

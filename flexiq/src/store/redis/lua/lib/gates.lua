@@ -151,7 +151,8 @@ end
 local function running_of(gate)
   if gate.running then return gate.running end
   if gate.name == '' then return leased() end
-  return tonumber(redis.call('HGET', counts, RUNNING .. gate.name) or 0)
+  local _, _, running = struct.unpack(ACTIVE, redis.call('HGET', active, gate.name) or NONE_ACTIVE)
+  return running
 end
 
 -- How many of `wanted` may start; if none, when time opens the gate, if it does. Without a gate, all.

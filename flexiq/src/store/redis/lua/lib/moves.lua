@@ -1,7 +1,7 @@
 -- Moves of jobs between states, gathered and written together: removals first, because a full Redis refuses a step
 -- that begins by adding.
 local removed, added, changed = {}, {}, {}
-local moved, ready_tasks, has_freed, ended = {}, {}, false, {}
+local moved, moved_in_partitions, ready_tasks, has_freed, ended = {}, {}, {}, false, {}
 -- What is done where there are partitions, in partitions.lua.
 local of_partitions
 
@@ -32,38 +32,55 @@ local function count(state, lane, jobs)
   if jobs < 0 and state <= READY then made_room[lane] = true end
 end
 
--- Adds to the counts of a hash; those of nothing are deleted.
-local function write_counts_of(key, fields, jobs)
-  if #fields == 0 then return end
-  local before, written, gone = read_fields(key, fields), {}, {}
-  for i, field in ipairs(fields) do
-    local now_jobs = (before[i] or 0) + jobs[i]
-    if now_jobs == 0 then
-      gone[#gone + 1] = field
+-- Adds to what is active of tasks; one of which nothing is goes.
+local function write_active(names)
+  local ready, running, gone, written = list_of(moved, READY), list_of(moved, RUNNING), {}, {}
+  for i, before in ipairs(read_fields(active, names)) do
+    local task = names[i]
+    local was_ready, was_in_partitions, was_running = struct.unpack(ACTIVE, before or NONE_ACTIVE)
+    local now_active = struct.pack(ACTIVE, was_ready + (ready[task] or 0),
+      was_in_partitions + (moved_in_partitions[task] or 0), was_running + (running[task] or 0))
+    if now_active == NONE_ACTIVE then
+      gone[#gone + 1] = task
     else
-      written[#written + 1] = field
-      written[#written + 1] = text_of(now_jobs)
+      written[#written + 1], written[#written + 2] = task, now_active
     end
   end
-  call_in_pieces('HDEL', key, gone)
-  call_in_pieces('HSET', key, written)
+  call_in_pieces('HDEL', active, gone)
+  call_in_pieces('HSET', active, written)
+end
+
+-- Adds to the numbers of jobs that are not active, by state and task; those of nothing are deleted.
+local function write_others(fields, jobs)
+  local gone, written = {}, {}
+  for i, before in ipairs(read_fields(counts, fields)) do
+    local now_jobs = (before or 0) + jobs[i]
+    if now_jobs == 0 then
+      gone[#gone + 1] = fields[i]
+    else
+      written[#written + 1], written[#written + 2] = fields[i], text_of(now_jobs)
+    end
+  end
+  call_in_pieces('HDEL', counts, gone)
+  call_in_pieces('HSET', counts, written)
 end
 
 local function write_counts()
   if has_partitions then of_partitions().count_moves() end
-  local of_waiting, of_others = { fields = {}, jobs = {} }, { fields = {}, jobs = {} }
+  local names, is_named, fields, jobs_of = {}, {}, {}, {}
   for state, by_task in pairs(moved) do
     for task, jobs in pairs(by_task) do
-      if jobs ~= 0 then
-        local to = state == READY and of_waiting or of_others
-        to.fields[#to.fields + 1] = state == READY and task or state .. task
-        to.jobs[#to.fields] = jobs
+      if state ~= READY and state ~= RUNNING then
+        fields[#fields + 1] = state .. task
+        jobs_of[#fields] = jobs
+      elseif not is_named[task] then
+        names[#names + 1], is_named[task] = task, true
       end
     end
   end
-  write_counts_of(waiting, of_waiting.fields, of_waiting.jobs)
-  write_counts_of(counts, of_others.fields, of_others.jobs)
-  moved = {}
+  if #names > 0 then write_active(names) end
+  if #fields > 0 then write_others(fields, jobs_of) end
+  moved, moved_in_partitions = {}, {}
 end
 
 -- Writes what was gathered, and leaves partitions as they stand.

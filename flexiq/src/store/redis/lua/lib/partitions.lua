@@ -17,22 +17,21 @@ local function make_partitions()
     return touched[lane]
   end
 
+  local function move(lane, state, jobs)
+    local moves = touch(lane)
+    moves[state] = moves[state] + jobs
+  end
+
   -- Counts what has moved for the tasks, and keeps it for the partitions.
   local function count_moves()
     for state, by_lane in pairs(moved) do
       local by_task = {}
-      local function add_to(field, jobs)
-        by_task[field] = (by_task[field] or 0) + jobs
-      end
       for lane, jobs in pairs(by_lane) do
         local task, is_partition = task_of(lane)
-        add_to(task, jobs)
+        by_task[task] = (by_task[task] or 0) + jobs
         if is_partition then
-          if state == READY then add_to(task .. '\2', jobs) end
-          if state <= RUNNING then
-            local moves = touch(lane)
-            moves[state] = moves[state] + jobs
-          end
+          if state == READY then moved_in_partitions[task] = (moved_in_partitions[task] or 0) + jobs end
+          if state <= RUNNING then move(lane, state, jobs) end
         end
       end
       moved[state] = by_task
@@ -248,7 +247,7 @@ local function make_partitions()
     read_task(task_of(lane)).has_changed = true
   end
 
-  made.touch, made.count_moves, made.settle, made.reopen, made.has_open = touch, count_moves, settle, reopen, has_open
+  made.touch, made.move, made.count_moves, made.settle, made.reopen, made.has_open = touch, move, count_moves, settle, reopen, has_open
   made.log, made.forget_logs, made.pending_of, made.take_turn = log, forget_logs, pending_of, take_turn
   made.read_all, made.read_task = read_all, read_task
   return made

@@ -2,7 +2,7 @@
 -- KEYS  those of keys.rs, in its order
 -- ARGV  now ('' asks TIME), prefix of channels, queue name; then the script's own from 4
 local bodies, runs, values, lanes, scheduled, leases, expiries = unpack(KEYS, 1, 7)
-local counts, waiting, limits, starts, paces, openings = unpack(KEYS, 12, 17)
+local counts, active, limits, starts, paces, openings = unpack(KEYS, 12, 17)
 local bells, waiters, popped, turns, awaited, called, meta = unpack(KEYS, 18, 24)
 local partitions, partitioned, turn_order, holds, delayed, logs = unpack(KEYS, 25, 30)
 local early = KEYS[33]
@@ -15,8 +15,12 @@ local prefix, queue_name = ARGV[2], ARGV[3]
 -- Stands last among the leases. So long a member makes Redis keep an order for many, where it would walk through all of
 -- a few with each call.
 local LAST_LEASE = string.rep('\0', 65)
--- Stands among the counts for the same reason; it ends as those of partitions do, which readers of tasks pass over.
+-- Stands among the counts for the same reason. It is no task's name.
 local MANY_COUNTS = string.rep('\2', 65)
+
+-- What is active of a task: the jobs that are ready, those of them in partitions, and those that are running.
+local ACTIVE = '>I4I4I4'
+local NONE_ACTIVE = string.rep('\0', 12)
 
 local function leased()
   return math.max(redis.call('ZCARD', leases) - 1, 0)
