@@ -150,43 +150,41 @@ local function find_open(of_queue, tasks)
   return open, sources
 end
 
--- How much of the tasks that are open may start at all.
-local function count_startable(open, has_others)
+-- What of the tasks that are open is for this worker: while others wait, a burst is shared with them, and what is left
+-- wakes the next.
+local function share_with(others, of_queue, open)
+  -- What time has opened of a partition since it was looked at is not known: it may not be kept from the only one.
+  if others == 0 then return of_queue.room end
   local startable = 0
   for i = 1, #open do
     local task = open[i]
-    -- What time has opened of a partition since it was looked at is not known: it may not be kept from the only one.
-    local of_turns = task.in_turns
-    if has_others and of_turns > 0 then of_turns = of_partitions().read_task(task.name).startable end
-    startable = startable + math.min(task.ready + of_turns, task.through.room or math.min(task.room.most, MOST_JOBS) + 1)
+    local of_turns = task.in_turns > 0 and of_partitions().read_task(task.name).startable or 0
+    local most = task.through.room or math.min(task.room.most, MOST_JOBS) + 1
+    startable = startable + math.min(task.ready + of_turns, most)
   end
-  return startable
+  return math.ceil(math.min(startable, of_queue.room) / (others + 1))
 end
 
 -- Chooses the best places of the lanes that are open; answers them, their tasks, and whether a bound ended it.
 local function choose(wanted, of_queue, tasks, has_turns)
   local open, sources = find_open(of_queue, tasks)
   if sources == 0 then return {}, {}, false end
-  local slots, others = wanted.slots, count_others(wanted, open)
-  -- While others wait, a burst is shared with them: what is left wakes the next.
-  local most = math.ceil(math.min(count_startable(open, others > 0), of_queue.room) / (others + 1))
+  local slots, most = wanted.slots, share_with(count_others(wanted, open), of_queue, open)
   if sources == 1 and open[1].ready > 0 then
-    return choose_of_one(of_queue, open[1], math.min(open[1].free, most))
+    return choose_of_one(of_queue, open[1], math.min(open[1].free, open[1].ready, most))
   end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / sources)
-  local heads, unsorted, places, chosen = make_heads(), {}, {}, {}
+  local heads, places, chosen = make_heads(), {}, {}
   local advance, put_back = heads.advance, heads.put_back
-  rotation = has_turns and make_rotation(heads, passage, pass)
-  local all_turns, is_bounded = {}, false
-  for i = 1, #open do
-    local task = open[i]
-    if task.ready > 0 then
-      unsorted[#unsorted + 1] = heads.lane(task, math.max(math.min(share + 1, task.free, most), 1))
-    end
-    if task.in_turns > 0 then
-      local of_task = rotation.open(task)
-      if of_task:advance() then unsorted[#unsorted + 1] = of_task end
-      all_turns[#all_turns + 1] = of_task
+  local unsorted, all_turns, is_bounded = heads.of_tasks(open, math.min(share + 1, most)), {}, false
+  if has_turns then
+    rotation = make_rotation(heads, passage, pass)
+    for _, task in ipairs(open) do
+      if task.in_turns > 0 then
+        local of_task = rotation.open(task)
+        if of_task:advance() then unsorted[#unsorted + 1] = of_task end
+        all_turns[#all_turns + 1] = of_task
+      end
     end
   end
   local line, from = heads.line_up(unsorted, {}, 1), 1

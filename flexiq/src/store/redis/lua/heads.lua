@@ -3,18 +3,30 @@ local function make_heads()
   -- What goes before, in turn: rank and age, then the id. As numbers, because the language compares strings by the locale.
   local PARTS, PLACE = { 'order', 'first', 'second', 'third' }, '>I7I6I6I4'
 
-  local function read(task, from, most)
-    local low, high = range_of(task.name)
-    return redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(from), text_of(most))
-  end
-
-  -- A lane of which something is ready, at its first place.
-  local function lane_of_task(task, chunk)
-    local places = read(task, 0, chunk)
+  -- A lane at the first of its places that were read.
+  local function lane_of(task, places)
     local order, first, second, third = struct.unpack(PLACE, places[1], #task.name + 2)
     return {
       task = task, places = places, at = 1, read = #places, order = order, first = first, second = second, third = third,
     }
+  end
+
+  -- The lanes of tasks, of each of which so many places are read.
+  local function lanes_of(tasks, jobs)
+    local found, at, call, of_many = {}, 0, redis.call, text_of(jobs)
+    for i = 1, #tasks do
+      local task = tasks[i]
+      if task.ready > 0 then
+        local low, high = range_of(task.name)
+        local places = call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', of_many)
+        -- A store whose counts are wrong is doctor's; until then a lane that is counted and empty stops nobody.
+        if places[1] then
+          at = at + 1
+          found[at] = lane_of(task, places)
+        end
+      end
+    end
+    return found
   end
 
   -- The next place of a lane; false if there is none. What was read of it before was taken.
@@ -22,8 +34,10 @@ local function make_heads()
     local at, task = lane.at + 1, lane.task
     if not lane.places[at] then
       if task.ready == 0 then return false end
-      at, lane.places = 1, read(task, lane.read, lane.read * 4)
-      lane.read = lane.read + #lane.places
+      local low, high = range_of(task.name)
+      local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(lane.read), text_of(lane.read * 4))
+      if not places[1] then return false end
+      at, lane.places, lane.read = 1, places, lane.read + #places
     end
     lane.at = at
     lane.order, lane.first, lane.second, lane.third = struct.unpack(PLACE, lane.places[at], #task.name + 2)
@@ -85,5 +99,5 @@ local function make_heads()
     table.insert(line, low, lane)
   end
 
-  return { advance = advance, lane = lane_of_task, line_up = line_up, put_back = put_back }
+  return { advance = advance, of_tasks = lanes_of, line_up = line_up, put_back = put_back }
 end

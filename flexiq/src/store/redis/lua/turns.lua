@@ -67,7 +67,7 @@ local function make_rotation(heads, passage, pass)
       of_partitions().touch(partition.name)
       rotating.shut = rotating.shut + 1
     else
-      partition.lane = heads.lane(partition, 2)
+      partition.lane = heads.of_tasks({ partition }, 2)[1]
       put(rotating, partition)
     end
   end
