@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, GiveBack,
-    Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait,
-    Wake, WorkerId,
+    Hello, JobKey, Name, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer,
+    Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -276,6 +276,10 @@ impl Store for Spy {
 
     fn counts(&self) -> Step<'_, Counts> {
         self.store.counts()
+    }
+
+    fn stats(&self) -> Step<'_, Snapshot> {
+        self.store.stats()
     }
 }
 

@@ -71,9 +71,12 @@ pub use flexiq_macros::task;
 pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
 pub use name::Name;
 pub use policy::Rate;
-pub use queue::{Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder};
+pub use queue::{
+    Answer, AnyQueue, Batch, Enqueue, HomeQueue, JobHandle, Queue, QueueBuilder, QueueStats, RunStats,
+    SlotStats, Stats, TaskStats, WorkerStats,
+};
 pub use store::{
-    Cancelled, Cause, Explanation, Holder, Limits, LiveWorker, Origin, Overrides, Scope, Standing,
+    Cancelled, Cause, Ended, Explanation, Holder, Limits, LiveWorker, Origin, Overrides, Scope, Standing,
     TaskCounts, WorkerId,
 };
 pub use task::{Context, Limit, Permit, Retry, Task};

@@ -52,6 +52,7 @@ impl Unbegun {
             every: BEAT,
             leases: vec![(held.lease, lapse)],
             permits: Vec::new(),
+            report: None,
         };
         match self {
             Self::Cancelled => drop(bench.finish(worker, held.lease, Transition::Cancel).await),

@@ -114,7 +114,7 @@ for_every_store! {
         let lapsed = bench.enqueue(expiring(0, 5)).await;
         let worker = bench.worker().await;
         let marked = bench.claim(worker, &["send"], 1).await[0].lease;
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(marked, Lapse::Release)], permits: Vec::new() };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(marked, Lapse::Release)], permits: Vec::new(), report: None };
         bench.store.extend(beat).await.expect("the beat is answered");
         for _ in 0..3 {
             bench.hands.advance(BEAT);

@@ -303,7 +303,7 @@ impl Bench {
     pub(crate) async fn beat(&self, worker: WorkerId, leases: &[LeaseId]) -> BeatAnswer {
         let leases = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
         self.store
-            .extend(Beat { worker, lease: LEASE, every: BEAT, leases, permits: Vec::new() })
+            .extend(Beat { worker, lease: LEASE, every: BEAT, leases, permits: Vec::new(), report: None })
             .await
             .expect("the beat is answered")
     }

@@ -47,6 +47,7 @@ mod retry;
 mod room;
 mod shut;
 mod sqlite_file;
+mod stats;
 mod turn;
 mod wait;
 mod windows;

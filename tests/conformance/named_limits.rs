@@ -216,6 +216,7 @@ for_every_store! {
             every: BEAT,
             leases: vec![(killed, Lapse::Loss)],
             permits: vec![permit(killed)],
+            report: None,
         };
         let told = bench.store.extend(late).await.expect("the beat is answered");
         assert_eq!((told.lost, told.lapsed), (vec![killed], vec![permit(killed)]));

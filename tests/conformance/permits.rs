@@ -100,7 +100,7 @@ impl Bench {
     pub(crate) async fn beat_for(&self, leases: &[LeaseId], permits: &[LeaseId]) -> BeatAnswer {
         let leases = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
         let permits = permits.iter().map(|&lease| permit(lease)).collect();
-        let beat = Beat { worker: self.living, lease: LEASE, every: BEAT, leases, permits };
+        let beat = Beat { worker: self.living, lease: LEASE, every: BEAT, leases, permits, report: None };
         self.store.extend(beat).await.expect("the beat is answered")
     }
 

@@ -70,7 +70,7 @@ for_every_store! {
 
     async fn a_lease_that_was_marked_lapses_as_a_release(bench: Bench) {
         let (worker, held) = leased(&bench).await;
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(held.lease, Lapse::Release)], permits: Vec::new() };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(held.lease, Lapse::Release)], permits: Vec::new(), report: None };
         bench.store.extend(beat).await.expect("the beat is answered");
         bench.pass(LEASE).await;
         let job = bench.job(held.lease.job).await;
@@ -79,7 +79,7 @@ for_every_store! {
 
     async fn the_mark_of_a_lease_does_not_outlive_it(bench: Bench) {
         let (worker, held) = leased(&bench).await;
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(held.lease, Lapse::Release)], permits: Vec::new() };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(held.lease, Lapse::Release)], permits: Vec::new(), report: None };
         bench.store.extend(beat).await.expect("the beat is answered");
         bench.finish(worker, held.lease, Transition::Release).await;
         bench.claim(worker, &["send"], 1).await;
@@ -174,7 +174,7 @@ for_every_store! {
         let mut wanted = claim(&["send"], 1);
         wanted.tasks[0].max_losses = 0;
         let lease = bench.turn(worker, vec![], Some(wanted)).await.claimed[0].lease;
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(lease, Lapse::Release)], permits: Vec::new() };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: vec![(lease, Lapse::Release)], permits: Vec::new(), report: None };
         bench.store.extend(beat).await.expect("the beat is answered");
         bench.pass(LEASE).await;
         assert_eq!(bench.state(lease.job).await, State::Ready);

@@ -107,7 +107,7 @@ impl Player {
 
     async fn beat(&self, worker: WorkerId, leases: &[LeaseId]) {
         let leases = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits: Vec::new() };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits: Vec::new(), report: None };
         let answer = self.again(|store| store.extend(beat.clone())).await;
         self.see("beat", (answer.lost, answer.is_unknown));
     }

@@ -187,7 +187,8 @@ impl Play {
     /// Beats once; answers the leases that were lost.
     async fn beat(&mut self, worker: WorkerId, leases: &[LeaseId]) -> Vec<LeaseId> {
         let named = leases.iter().map(|&lease| (lease, Lapse::Loss)).collect();
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases: named, permits: Vec::new() };
+        let beat =
+            Beat { worker, lease: LEASE, every: BEAT, leases: named, permits: Vec::new(), report: None };
         let answer = self.handle().extend(beat).await.expect("the beat is answered");
         let renewed = leases.iter().filter(|lease| !answer.lost.contains(lease));
         self.witness.renews(self.stand.clock.now(), renewed);

@@ -7,14 +7,15 @@
 //! - only who finds a lease or a worker to be overdue asks the guard (`store/house.rs`, `store/workers.rs`);
 //! - where SQLite and Redis differ, it has the manner of the one that it is compared with (`store/manner.rs`).
 //!
-//! Four things are evened out instead: how many stand before a job in line is each store's own estimate, and so is the time
+//! Five things are evened out instead: how many stand before a job in line is each store's own estimate, and so is the time
 //! behind the calls (`permits.rs`); a task of which a queue holds no job any more may be counted as nothing or not at
-//! all (`without_empty`); the words of a refusal are each store's own (`Refusal`); and no duration of a history is finer
+//! all (`without_empty`); what time alone has opened of a partition is told when a claim or a beat has looked at it
+//! (`without_time_of_partitions`); the words of a refusal are each store's own (`Refusal`); and no duration of a history is finer
 //! than a millisecond, nor is a success kept for no time at all.
 
 use std::collections::BTreeMap;
 
-use flexiq::internals::{Counts, Filter, JobKey, Name};
+use flexiq::internals::{Counts, Filter, JobKey, Name, Snapshot};
 use flexiq::{Job, JobId, State};
 use proptest::test_runner::TestCaseError;
 
@@ -40,6 +41,7 @@ pub(crate) async fn compare(
         }
     }
     drop(sides.ask_alike("counts", |store| store.counts(), without_empty).await?);
+    drop(sides.ask_alike("stats", |store| store.stats(), without_time_of_partitions).await?);
     drop(sides.ask("limits", |store| store.limits()).await?);
     drop(sides.ask("declarations", |store| store.declarations()).await?);
     drop(sides.ask("queues", |store| store.queues()).await?);
@@ -74,6 +76,17 @@ async fn all_after(sides: &Sides, after: Option<JobId>) -> Result<Vec<Job>, Test
     let filter = Filter { after, limit: PAGE, ..Filter::default() };
     let page = sides.ask("list", |store| store.list(filter.clone())).await?;
     Ok(page.unwrap_or_default())
+}
+
+/// Takes out how much may start where something waits in partitions.
+fn without_time_of_partitions(mut found: Snapshot) -> Snapshot {
+    for task in found.tasks.iter_mut().filter(|task| task.in_partitions > 0) {
+        task.startable = 0;
+        for queue in found.queues.iter_mut().filter(|queue| *queue.queue == task.counts.queue) {
+            queue.startable = 0;
+        }
+    }
+    found
 }
 
 fn without_empty(mut counts: Counts) -> Counts {

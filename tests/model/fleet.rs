@@ -136,8 +136,9 @@ impl Play {
         lapse: Lapse,
     ) -> Played<BeatAnswer> {
         let permits = self.permits.of_runs(leases);
+        let report = (leases.len() % 2 == 1).then(|| leases.len().to_string());
         let leases = leases.iter().map(|&lease| (lease, lapse)).collect();
-        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits };
+        let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits, report };
         let answer = self.sides.ask("extend", |store| store.extend(beat.clone())).await?.unwrap_or_default();
         let now = self.now();
         self.permits.renewed(&beat.permits, &answer.lapsed, now);

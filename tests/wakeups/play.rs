@@ -283,7 +283,7 @@ impl Play {
     async fn beat(&mut self, worker: usize) {
         let Worker { id, store, runs, .. } = &self.workers[worker];
         let leases = runs.iter().map(|run| (run.lease, Lapse::Loss)).collect();
-        let beat = Beat { worker: *id, lease: LEASE, every: BEAT, leases, permits: Vec::new() };
+        let beat = Beat { worker: *id, lease: LEASE, every: BEAT, leases, permits: Vec::new(), report: None };
         store.extend(beat).await.expect("the beat is answered");
     }
 

@@ -86,7 +86,8 @@ async fn bystander(queue: &Queue) -> WorkerId {
 }
 
 async fn beat(queue: &Queue, worker: WorkerId) {
-    let beat = Beat { worker, lease: LEASE, every: BEAT, leases: Vec::new(), permits: Vec::new() };
+    let beat =
+        Beat { worker, lease: LEASE, every: BEAT, leases: Vec::new(), permits: Vec::new(), report: None };
     queue.below().extend(beat).await.expect("it beats");
 }
 
@@ -152,6 +153,7 @@ async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
                 every: BEAT,
                 leases: Vec::new(),
                 permits: Vec::new(),
+                report: None,
             })
             .await
             .expect("it beats");
@@ -170,6 +172,7 @@ async fn a_run_whose_lease_is_lost_is_dropped_and_changes_nothing() {
                     every: BEAT,
                     leases: Vec::new(),
                     permits: Vec::new(),
+                    report: None,
                 })
                 .await
                 .expect("it beats");

@@ -25,6 +25,7 @@ mod probes;
 mod queues;
 mod shutdown;
 mod start;
+mod stats;
 mod waiting;
 mod wake;
 

@@ -14,6 +14,7 @@ mod handle;
 mod knobs;
 mod limits;
 mod sentence;
+mod stats;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use batch::Batch;
 pub use builder::QueueBuilder;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use handle::JobHandle;
+pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 
 use crate::error::Error;
 use crate::job::{Job, JobId};

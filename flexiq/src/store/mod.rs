@@ -7,6 +7,8 @@
 mod codes;
 mod explanation;
 mod permits;
+mod report;
+mod stats;
 mod types;
 mod url;
 
@@ -25,6 +27,8 @@ pub use explanation::{
     Cause, Explanation, Holder, LiveWorker, MOST_COUNTED, MOST_LEASES_SEEN, MOST_NAMED, Origin,
 };
 pub use permits::{Ask, Asked, GiveBack, PermitId};
+pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
+pub use stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
 pub use types::{
     Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
     Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Room,
@@ -174,8 +178,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// behind the rest.
     fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>>;
 
-    /// How many jobs are in which state, by queue and task.
+    /// How many jobs are in which state, by queue and task. Like [`stats`](Self::stats), it looks at what is counted anyway.
     fn counts(&self) -> Step<'_, Counts>;
+
+    /// The facts of the whole store at one moment: what waits and runs, since when, which gates are shut, and who is alive.
+    ///
+    /// It changes nothing, and its work does not grow with the number of jobs. What time alone does is told as it was when
+    /// a claim or a beat last did it. Where each queue has steps of its own, each is seen at its own moment.
+    fn stats(&self) -> Step<'_, Snapshot>;
 }
 
 /// The refusal of a batch that would not fit into an empty queue or partition.

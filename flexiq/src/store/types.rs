@@ -11,6 +11,7 @@ use crate::job::{Due, Hold, JobFailure, JobId, State, Transition, Value};
 use crate::name::Name;
 use crate::policy::Rate;
 use crate::store::permits::PermitId;
+use crate::store::report::MOST_REPORT_BYTES;
 
 /// The id of one running worker, new at every start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -283,6 +284,16 @@ pub struct Beat {
     pub leases: Vec<(LeaseId, Lapse)>,
     /// The permits that its runs hold.
     pub permits: Vec<PermitId>,
+    /// What it does, in the words of [`Report`](super::Report); nothing where it is as it was. It is kept until the worker goes,
+    /// unless it is longer than [`MOST_REPORT_BYTES`].
+    pub report: Option<String>,
+}
+
+impl Beat {
+    /// What is to be kept of its report.
+    pub fn kept_report(&self) -> Option<&str> {
+        self.report.as_deref().filter(|report| report.len() <= MOST_REPORT_BYTES)
+    }
 }
 
 /// What it counts as if a lease runs out.

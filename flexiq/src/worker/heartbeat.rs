@@ -3,7 +3,7 @@
 //! It also brings home what a stopped worker leaves: plain functions that cannot be stopped keep their leases for as
 //! long as they run and the process lives.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use super::health::Pulse;
 use super::leases::Leases;
 use super::permits::Permits;
 use super::pump::Pump;
+use super::tally::Tally;
 use crate::clock::Clock;
 use crate::error::{Effect, Error, Result};
 use crate::store::{Beat, Hello, Store, WorkerId};
@@ -47,6 +48,9 @@ pub(super) struct Beater {
     pub(super) away: Arc<Away>,
     /// Marked whenever a beat was answered or has failed: a store that is away is no fault of the heartbeat.
     pub(super) pulse: Arc<Pulse>,
+    pub(super) tally: Tally,
+    /// The report that the store has.
+    pub(super) told: Mutex<Option<String>>,
 }
 
 impl Heartbeat {
@@ -157,8 +161,11 @@ impl Beater {
             every: self.every,
             leases: self.leases.to_renew(),
             permits: permits.iter().map(|(permit, _)| permit.clone()).collect(),
+            report: self.news(),
         };
+        let report = beat.report.clone();
         let answer = self.store.extend(beat).await?;
+        self.has_told(report, answer.is_unknown);
         self.leases.renewed(sent);
         answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
         answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
@@ -172,6 +179,26 @@ impl Beater {
             self.store.register(self.hello.clone()).await?;
         }
         Ok(())
+    }
+
+    /// What the worker does, where that is not what the store has.
+    fn news(&self) -> Option<String> {
+        let report = self.tally.report().into_text();
+        (self.told().as_ref() != Some(&report)).then_some(report)
+    }
+
+    /// The store has what was reported; one that does not know the worker has nothing.
+    fn has_told(&self, report: Option<String>, is_unknown: bool) {
+        let mut told = self.told();
+        if is_unknown {
+            *told = None;
+        } else if report.is_some() {
+            *told = report;
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Option<String>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The beat that marks what is left. Nobody waits long for it: the leases lapse in any case.

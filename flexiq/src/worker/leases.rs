@@ -120,11 +120,12 @@ impl Leases {
         }
     }
 
-    /// The body of this run is gone.
-    pub(super) fn end(&self, lease: LeaseId) {
-        if let Some(held) = self.lock().held.get_mut(&lease) {
-            held.has_ended = true;
-        }
+    /// The body of this run is gone. Answers whether the lease was lost before.
+    pub(super) fn end(&self, lease: LeaseId) -> bool {
+        let mut book = self.lock();
+        let Some(held) = book.held.get_mut(&lease) else { return false };
+        held.has_ended = true;
+        held.is_lost
     }
 
     /// The finish of this run was answered.

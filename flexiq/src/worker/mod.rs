@@ -21,12 +21,13 @@ mod signals;
 mod slots;
 mod stopping;
 mod stream;
+mod tally;
 mod threads;
 
 use std::fmt;
 #[cfg(feature = "health")]
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -46,6 +47,7 @@ use leases::Leases;
 use permits::Permits;
 use plan::Plan;
 use pump::{Life, Pump};
+use tally::Tally;
 use threads::Threads;
 
 /// A running worker.
@@ -75,6 +77,7 @@ impl Worker {
         // store has forgotten asks twice.
         let round = plan.beat().saturating_add(queue.timeout().saturating_mul(2));
         let pulse = Arc::new(Pulse::new(round, registered));
+        let tally = Tally::new(&plan);
         let heartbeat = Heartbeat::start(Beater {
             store: store.clone(),
             worker: id,
@@ -86,6 +89,8 @@ impl Worker {
             registered,
             away: away.clone(),
             pulse: pulse.clone(),
+            tally: tally.clone(),
+            told: Mutex::default(),
         })?;
         let (sender, ended) = mpsc::unbounded_channel();
         let executor = Executor {
@@ -101,7 +106,7 @@ impl Worker {
         let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
         let vitals = Vitals::new(store.clock(), pulse, away.clone(), stop.clone());
         let life = Life { stop: stop.clone(), hurry: hurry.clone(), until_idle };
-        let pump = Pump::new(plan, store, id, executor, away, ended, life);
+        let pump = Pump::new(plan, store, (id, tally), executor, away, ended, life);
         let pump = tokio::spawn(work(pump, vitals.clone(), heartbeat, leases));
         Ok(Self {
             id,

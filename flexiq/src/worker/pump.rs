@@ -22,6 +22,7 @@ use super::plan::Plan;
 use super::slots::{Offer, Part, Slots};
 use super::stopping::{Stage, Stopping};
 use super::stream::{Answered, Stream};
+use super::tally::{Tally, Underway};
 use crate::job::Transition;
 use crate::name::Name;
 use crate::store::{Claim, Claimed, Finish, Finished, LeaseId, Room, Store, Wait, WorkerId};
@@ -66,6 +67,7 @@ pub(super) struct Pump {
     weighed: u64,
     runs: HashMap<LeaseId, Active>,
     meter: Meter,
+    tally: Tally,
     /// The tasks that the worker waits for, and the wait.
     waiting: Option<(Interest, Later<Vec<Name>>)>,
     /// Its tries, which outlast a wait that is given up: what it waits for may change often.
@@ -83,6 +85,7 @@ struct Active {
     task: usize,
     ending: Ending,
     begun: Begun,
+    underway: Underway,
 }
 
 enum Event {
@@ -99,7 +102,7 @@ impl Pump {
     pub(super) fn new(
         plan: Plan,
         store: Arc<dyn Store>,
-        worker: WorkerId,
+        (worker, tally): (WorkerId, Tally),
         executor: Executor,
         away: Arc<Away>,
         ended: UnboundedReceiver<Ended>,
@@ -113,6 +116,7 @@ impl Pump {
         Self {
             tries: Arc::new(Tries::of_wait(&away).into()),
             meter: Meter::new(&plan, store.clock()),
+            tally,
             plan,
             store,
             worker,
@@ -448,11 +452,12 @@ impl Pump {
     fn start(&mut self, index: usize, task: usize, claimed: Claimed, sent: Duration) {
         let lease = claimed.lease;
         let begun = self.meter.started(task, &claimed);
+        let underway = self.tally.started((index, task), &claimed, self.store.clock().elapsed());
         let ending =
             self.executor.start(claimed, sent, &self.streams[index].queue, self.plan.tasks[task].definition);
         self.slots.fill(task);
         self.has_started = true;
-        self.runs.insert(lease, Active { stream: index, task, ending, begun });
+        self.runs.insert(lease, Active { stream: index, task, ending, begun, underway });
     }
 
     /// Releases a claimed job without starting it.
@@ -465,7 +470,8 @@ impl Pump {
         let Some(run) = self.runs.remove(&ended.lease) else { return };
         self.slots.free(run.task);
         self.meter.ended(run.task, run.begun, &ended.outcome);
-        self.executor.leases.end(ended.lease);
+        let is_lost = self.executor.leases.end(ended.lease);
+        self.tally.ended(run.underway, &ended.outcome, is_lost, self.store.clock().elapsed());
         self.executor.permits.end(ended.lease);
         let finish = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
         ending::tell(&self.plan.tasks[run.task].name, &finish);

@@ -32,7 +32,7 @@ fn causes(world: &World, now: Timestamp, record: &Record) -> Vec<Cause> {
 }
 
 /// Each thing for itself by which a gate is shut.
-fn shut_by(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> Vec<Cause> {
+pub(super) fn shut_by(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> Vec<Cause> {
     let standing = standing(world, scope.clone());
     let Limits { max_concurrent, rates, .. } = standing.limits();
     let origin = |is_set| if is_set { Origin::Set } else { Origin::Declared };

@@ -136,6 +136,19 @@ fn is_open(world: &World, now: Timestamp, queue: &Name, scope: Scope) -> bool {
         && rates.iter().all(|rate| meter.admit(rate, 1, now).starts > 0)
 }
 
+/// How many of these starts this gate admits.
+pub(super) fn admitted(world: &World, now: Timestamp, queue: &Name, scope: Scope, jobs: u64) -> u64 {
+    if jobs == 0 || !is_open(world, now, queue, scope.clone()) {
+        return 0;
+    }
+    let Limits { max_concurrent, rates, .. } = standing(world, scope.clone()).limits();
+    let meter = world.gates.meter(queue, &scope);
+    let wanted = u32::try_from(jobs).expect("the model holds few jobs");
+    let of_cap = max_concurrent.map(|cap| u64::from(cap) - leased(world, queue, &scope).count() as u64);
+    let of_rates = rates.iter().map(|rate| u64::from(meter.admit(rate, wanted, now).starts));
+    of_rates.chain(of_cap).fold(jobs, u64::min)
+}
+
 /// Whether the gates of this task and of its queue let one more start.
 pub(super) fn is_task_open(world: &World, now: Timestamp, queue: &Name, task: &Name) -> bool {
     gates_of(queue, task, "").into_iter().all(|scope| is_open(world, now, queue, scope))

@@ -21,6 +21,7 @@ mod prune;
 mod read;
 mod record;
 mod room;
+mod stats;
 mod turn;
 mod turns;
 mod wait;
@@ -32,8 +33,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
-    GiveBack, Hello, JobKey, Name, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Timestamp, Turn,
-    TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Name, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
+    Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -217,5 +218,9 @@ impl Store for ModelStore {
 
     fn counts(&self) -> Step<'_, Counts> {
         self.read(read::counts)
+    }
+
+    fn stats(&self) -> Step<'_, Snapshot> {
+        Box::pin(std::future::ready(Ok(self.look(|world, now| stats::stats(world, now)))))
     }
 }

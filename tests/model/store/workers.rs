@@ -19,13 +19,16 @@ pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
     }
     for declared in &hello.tasks {
         world.declarations.insert(declared.task.clone(), declared.json.clone());
+        world.homes.insert(declared.task.clone(), declared.queue.clone());
     }
-    // One that registers again is as old as it was.
-    let born = world.workers.get(&hello.worker).map(|worker| worker.born);
-    let born =
-        born.unwrap_or_else(|| 1 + world.workers.values().map(|worker| worker.born).max().unwrap_or(0));
+    // One that registers again is as old as it was, and does what it did.
+    let before = world.workers.remove(&hello.worker);
+    let next = 1 + world.workers.values().map(|worker| worker.born).max().unwrap_or(0);
+    let born = before.as_ref().map_or(next, |worker| worker.born);
+    let since = before.as_ref().map_or(now, |worker| worker.since);
+    let report = before.and_then(|worker| worker.report);
     let lives_until = now + hello.lease;
-    let worker = Worker { born, beat_at: now, lives_until, is_alive: true, hello };
+    let worker = Worker { born, since, beat_at: now, lives_until, is_alive: true, report, hello };
     world.workers.insert(worker.hello.worker, worker);
     publish(world, now);
 }
@@ -70,6 +73,9 @@ pub(super) fn beat(world: &mut World, now: Timestamp, beat: &Beat) -> bool {
     worker.beat_at = now;
     worker.lives_until = now + beat.lease;
     worker.is_alive = true;
+    if let Some(report) = beat.kept_report() {
+        worker.report = Some(report.to_owned());
+    }
     true
 }
 

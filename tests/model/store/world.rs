@@ -27,6 +27,8 @@ pub(super) struct World {
     pub(super) turns: BTreeMap<(WorkerId, Name), Kept>,
     /// By task, as the newest worker gave it.
     pub(super) declarations: BTreeMap<Name, String>,
+    /// The home queue of each, likewise.
+    pub(super) homes: BTreeMap<Name, Name>,
     pub(super) guards: Guards,
     /// Where each queue has a copy of what holds: when a claim of it looks for silent workers.
     pub(super) silent_at: BTreeMap<Name, Timestamp>,
@@ -48,10 +50,14 @@ pub(super) struct Worker {
     pub(super) hello: Hello,
     /// Its place in the order of registering: the youngest has the largest.
     pub(super) born: u64,
+    /// When it registered first.
+    pub(super) since: Timestamp,
     pub(super) beat_at: Timestamp,
     /// Without another beat it is found silent then.
     pub(super) lives_until: Timestamp,
     pub(super) is_alive: bool,
+    /// What it last said that it does.
+    pub(super) report: Option<String>,
 }
 
 impl World {

@@ -69,8 +69,8 @@ async fn causes(
     Ok(causes)
 }
 
-/// Each thing by which a gate is shut, as the script tells it.
-struct ShutGate {
+/// Each thing by which a gate is shut, as `lua/lib/shut.lua` tells it.
+pub(super) struct ShutGate {
     is_paused: bool,
     held_until: Option<i64>,
     full: Option<u32>,
@@ -82,7 +82,7 @@ struct ShutGate {
 
 impl ShutGate {
     /// `None` for holders of another form.
-    fn read(parts: &mut Parts<'_>) -> Result<Option<Self>> {
+    pub(super) fn read(parts: &mut Parts<'_>) -> Result<Option<Self>> {
         let is_paused = !parts.text()?.is_empty();
         let held_until = parts.text()?.parse().ok();
         let (full, running) = (parts.text()?.parse().ok(), parts.number()?.unsigned_abs());
@@ -95,7 +95,7 @@ impl ShutGate {
         self.full.is_some() || self.opens_at.is_some()
     }
 
-    fn causes(self, of: &Scope, (cap, rates): (Origin, Origin)) -> Vec<Cause> {
+    pub(super) fn causes(self, of: &Scope, (cap, rates): (Origin, Origin)) -> Vec<Cause> {
         let moment = |ms| Timestamp::from_millis(ms).into();
         let scope = || of.clone();
         let paused = self.is_paused.then(|| Cause::Paused { scope: scope() });

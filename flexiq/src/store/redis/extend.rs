@@ -20,7 +20,8 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
     let (lease, every) = (number(beat.lease), number(beat.every));
     let worker = beat.worker.as_bytes().to_vec();
     let within = beat.every.max(LEAST_TIME).min(store.timeout());
-    let args = vec![worker.clone(), lease.clone(), every.clone()];
+    let report = beat.kept_report().unwrap_or_default().as_bytes().to_vec();
+    let args = vec![worker.clone(), lease.clone(), every.clone(), report];
     let answer = store.run_fleet_within(within, &scripts::FLEET_BEAT, args).await?;
     let mut parts = Parts::of(answer, store.place());
     let is_unknown = parts.number()? == 0;

@@ -150,7 +150,7 @@ fn word(limits: &Limits) -> String {
 }
 
 /// What holds, as a queue's copy has it. The `max_pending` that is declared comes with each enqueue.
-fn gate(standing: &Standing) -> String {
+pub(super) fn gate(standing: &Standing) -> String {
     let limits = standing.limits();
     let (cap, rates) = (number(limits.max_concurrent), write_rates(&limits.rates));
     format!("{}|{cap}|{rates}|{}", u8::from(standing.is_paused), number(standing.overrides.max_pending))
@@ -179,7 +179,7 @@ fn gate_name(scope: &Scope, queue: &Name) -> Option<Vec<u8>> {
     }
 }
 
-fn read_standings(mut parts: Parts<'_>, place: &str) -> Result<Vec<Standing>> {
+pub(super) fn read_standings(mut parts: Parts<'_>, place: &str) -> Result<Vec<Standing>> {
     let mut standings = Vec::new();
     while !parts.is_empty() {
         let (scope, row) = (parts.text()?, parts.text()?);
@@ -202,27 +202,12 @@ fn read_standings(mut parts: Parts<'_>, place: &str) -> Result<Vec<Standing>> {
 }
 
 pub(super) fn read_standing(scope: &str, row: &str) -> Option<Standing> {
-    let scope = match scope.split_once(':')? {
-        ("q", queue) => Scope::Queue(Name::new("queue", queue).ok()?),
-        ("t", task) => Scope::Task(Name::new("task", task).ok()?),
-        ("e", task) => Scope::EachPartition(Name::new("task", task).ok()?),
-        ("p", of) => {
-            let (task, partition) = of.split_once(':')?;
-            Scope::Partition(Name::new("task", task).ok()?, partition.into())
-        }
-        _ => return None,
-    };
     let mut parts = row.split(';');
     let (declared, set, paused) = (parts.next()?, parts.next()?, parts.next()?);
-    let mut declared = declared.split('|');
     let mut set = set.split('|');
     Some(Standing {
-        scope,
-        declared: Limits {
-            max_concurrent: declared.next()?.parse().ok(),
-            rates: read_rates(declared.next()?)?,
-            max_pending: declared.next()?.parse().ok(),
-        },
+        scope: read_scope(scope)?,
+        declared: read_limits(declared)?,
         overrides: Overrides {
             max_concurrent: set.next()?.parse().ok(),
             rates: match set.next()?.strip_prefix('=') {
@@ -232,5 +217,29 @@ pub(super) fn read_standing(scope: &str, row: &str) -> Option<Standing> {
             max_pending: set.next()?.parse().ok(),
         },
         is_paused: paused == "1",
+    })
+}
+
+/// What is limited, as [`scope_key`] writes it.
+pub(super) fn read_scope(scope: &str) -> Option<Scope> {
+    Some(match scope.split_once(':')? {
+        ("q", queue) => Scope::Queue(Name::new("queue", queue).ok()?),
+        ("t", task) => Scope::Task(Name::new("task", task).ok()?),
+        ("e", task) => Scope::EachPartition(Name::new("task", task).ok()?),
+        ("p", of) => {
+            let (task, partition) = of.split_once(':')?;
+            Scope::Partition(Name::new("task", task).ok()?, partition.into())
+        }
+        _ => return None,
+    })
+}
+
+/// Limits, as [`word`] writes them.
+pub(super) fn read_limits(word: &str) -> Option<Limits> {
+    let mut parts = word.split('|');
+    Some(Limits {
+        max_concurrent: parts.next()?.parse().ok(),
+        rates: read_rates(parts.next()?)?,
+        max_pending: parts.next()?.parse().ok(),
     })
 }

@@ -104,7 +104,7 @@ const OF_LIMIT: [&str; 11] = [
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.
 #[rustfmt::skip]
-const OF_FLEET: [&str; 7] = [
+const OF_FLEET: [&str; 8] = [
     // hash: schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
     "meta",
     // set: the queues that are known
@@ -119,6 +119,8 @@ const OF_FLEET: [&str; 7] = [
     "limits",
     // zset by last use: the named limits in use
     "named",
+    // hash: worker → what it last said that it does, in JSON
+    "reports",
 ];
 
 /// The keys of a queue.

@@ -22,6 +22,7 @@ mod permits;
 mod read;
 mod room;
 mod scripts;
+mod stats;
 #[cfg(feature = "tls")]
 mod tls;
 mod turn;
@@ -48,8 +49,8 @@ use self::scripts::Script;
 use self::wire::Parts;
 use super::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter,
-    GiveBack, Hello, JobKey, ProducerId, Scope, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait,
-    Wake, WorkerId,
+    GiveBack, Hello, JobKey, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn,
+    TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -321,5 +322,9 @@ impl Store for RedisStore {
 
     fn counts(&self) -> Step<'_, Counts> {
         Box::pin(read::counts(&self.shared))
+    }
+
+    fn stats(&self) -> Step<'_, Snapshot> {
+        Box::pin(stats::stats(&self.shared))
     }
 }

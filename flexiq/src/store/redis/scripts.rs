@@ -81,7 +81,8 @@ of_queue! {
     RETRY "retry";
     DELETE "lib/house" "delete";
     READ "read";
-    EXPLAIN "explain";
+    EXPLAIN "lib/shut" "explain";
+    STATS "lib/shut" "stats";
     ENDED "ended";
 }
 
@@ -93,6 +94,7 @@ of_fleet! {
     FLEET_RETIRE "fleet_retire"
     FLEET_LIMIT "fleet_limit"
     FLEET_EXPLAIN "fleet_explain"
+    FLEET_STATS "fleet_stats"
     FLEET_NAME "fleet_name"
     FLEET_UNNAME "fleet_unname"
 }

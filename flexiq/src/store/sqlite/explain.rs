@@ -70,60 +70,13 @@ impl<'a> Ready<'a> {
         let mut causes = Vec::new();
         for (gate, scope) in scopes {
             if let Some(gate) = gate {
-                causes.extend(self.shut_by(&gate, &scope)?);
+                let holders = || self.holders(&scope);
+                causes.extend(shut_by(self.connection, self.now, &gate, &scope, holders)?);
             }
         }
         causes.extend(self.no_worker()?);
         causes.extend(self.behind()?);
         Ok(causes)
-    }
-
-    /// Each thing for itself by which a gate is shut.
-    fn shut_by(&self, gate: &StoredGate, of: &Scope) -> rusqlite::Result<Vec<Cause>> {
-        let (rules, running) = gate.rules();
-        let mut causes = Vec::new();
-        for shut in gate.shut_by(self.connection, self.now)? {
-            let scope = of.clone();
-            causes.push(match shut {
-                Shut::Paused => Cause::Paused { scope },
-                Shut::Held { until } => Cause::Held { scope, until: until.into() },
-                Shut::Full => Cause::Full {
-                    max_concurrent: rules.max_concurrent.unwrap_or(0),
-                    origin: self.origins(of)?.0,
-                    running,
-                    holders: self.holders(of)?,
-                    scope,
-                },
-                Shut::Spent { opens_at } => Cause::Spent {
-                    rates: rules.rates.clone(),
-                    origin: self.origins(of)?.1,
-                    opens_at: opens_at.into(),
-                    scope,
-                },
-            });
-        }
-        Ok(causes)
-    }
-
-    /// Where a cap comes from, and where rates do.
-    fn origins(&self, of: &Scope) -> rusqlite::Result<(Origin, Origin)> {
-        let (scope, name) = match of {
-            Scope::Queue(queue) => (scope::QUEUE, queue.to_string()),
-            Scope::Task(task) => (scope::TASK, task.to_string()),
-            Scope::EachPartition(task) => (scope::EACH_PARTITION, task.to_string()),
-            Scope::Partition(task, partition) => (scope::PARTITION, gate_name(task, partition)),
-        };
-        let is_set: Option<(bool, bool)> = self
-            .connection
-            .prepare_cached(
-                "SELECT set_max_concurrent IS NOT NULL, set_rates IS NOT NULL
-                 FROM flexiq_limits WHERE scope = ?1 AND name = ?2",
-            )?
-            .query_row(params![scope, name], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let (cap, rates) = is_set.unwrap_or_default();
-        let origin = |is_set| if is_set { Origin::Set } else { Origin::Declared };
-        Ok((origin(cap), origin(rates)))
     }
 
     /// The first that started of those that a cap counts.
@@ -180,4 +133,57 @@ impl<'a> Ready<'a> {
         let jobs = u64::try_from(jobs).unwrap_or(0);
         Ok((jobs > 0).then_some(Cause::Behind { jobs, outranked }))
     }
+}
+
+/// Each thing for itself by which a gate is shut. Who holds a full cap is asked for only then.
+pub(super) fn shut_by(
+    connection: &Connection,
+    now: Timestamp,
+    gate: &StoredGate,
+    of: &Scope,
+    holders: impl Fn() -> rusqlite::Result<Vec<Holder>>,
+) -> rusqlite::Result<Vec<Cause>> {
+    let (rules, running) = gate.rules();
+    let mut causes = Vec::new();
+    for shut in gate.shut_by(connection, now)? {
+        let scope = of.clone();
+        causes.push(match shut {
+            Shut::Paused => Cause::Paused { scope },
+            Shut::Held { until } => Cause::Held { scope, until: until.into() },
+            Shut::Full => Cause::Full {
+                max_concurrent: rules.max_concurrent.unwrap_or(0),
+                origin: origins(connection, of)?.0,
+                running,
+                holders: holders()?,
+                scope,
+            },
+            Shut::Spent { opens_at } => Cause::Spent {
+                rates: rules.rates.clone(),
+                origin: origins(connection, of)?.1,
+                opens_at: opens_at.into(),
+                scope,
+            },
+        });
+    }
+    Ok(causes)
+}
+
+/// Where a cap comes from, and where rates do.
+fn origins(connection: &Connection, of: &Scope) -> rusqlite::Result<(Origin, Origin)> {
+    let (scope, name) = match of {
+        Scope::Queue(queue) => (scope::QUEUE, queue.to_string()),
+        Scope::Task(task) => (scope::TASK, task.to_string()),
+        Scope::EachPartition(task) => (scope::EACH_PARTITION, task.to_string()),
+        Scope::Partition(task, partition) => (scope::PARTITION, gate_name(task, partition)),
+    };
+    let is_set: Option<(bool, bool)> = connection
+        .prepare_cached(
+            "SELECT set_max_concurrent IS NOT NULL, set_rates IS NOT NULL
+             FROM flexiq_limits WHERE scope = ?1 AND name = ?2",
+        )?
+        .query_row(params![scope, name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (cap, rates) = is_set.unwrap_or_default();
+    let origin = |is_set| if is_set { Origin::Set } else { Origin::Declared };
+    Ok((origin(cap), origin(rates)))
 }

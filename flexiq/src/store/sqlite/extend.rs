@@ -21,7 +21,7 @@ const MOST_PRUNED: usize = 1_000;
 pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tried<BeatAnswer> {
     guard::beat(write, beat.lease, beat.every)?;
     let until = (write.now + beat.lease).as_millis();
-    let is_unknown = !lives(write, beat.worker, until)?;
+    let is_unknown = !lives(write, &beat, until)?;
     notice_deaths(write)?;
     forget_over(write.connection, write.now, MOST_PRUNED)?;
     let mut answer = BeatAnswer { is_unknown, ..Default::default() };
@@ -63,11 +63,14 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
 }
 
 /// Says that a worker lives; false if it is not known.
-fn lives(write: &mut Write<'_>, worker: WorkerId, until: i64) -> rusqlite::Result<bool> {
+fn lives(write: &mut Write<'_>, beat: &Beat, until: i64) -> rusqlite::Result<bool> {
+    let worker = beat.worker;
     let was_alive: Option<bool> = write
         .connection
         .prepare_cached(include_str!("sql/extend_worker.sql"))?
-        .query_row(params![worker.as_bytes(), write.now.as_millis(), until], |row| row.get(0))
+        .query_row(params![worker.as_bytes(), write.now.as_millis(), until, beat.kept_report()], |row| {
+            row.get(0)
+        })
         .optional()?;
     if was_alive == Some(false) {
         revive(write, worker)?;

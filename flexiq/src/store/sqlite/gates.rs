@@ -166,7 +166,7 @@ impl Waiting {
 
 impl StoredGate {
     /// The gate of a whole queue, if it has one.
-    fn of_queue(
+    pub(super) fn of_queue(
         connection: &Connection,
         name: &Name,
         queue: QueueId,
@@ -241,8 +241,13 @@ impl StoredGate {
         gate.shut_by(running, now, &mut starts)
     }
 
-    /// How many of `wanted` may start.
-    fn admit(&self, connection: &Connection, wanted: u32, now: Timestamp) -> rusqlite::Result<Verdict> {
+    /// How many of `wanted`, at least one, may start.
+    pub(super) fn admit(
+        &self,
+        connection: &Connection,
+        wanted: u32,
+        now: Timestamp,
+    ) -> rusqlite::Result<Verdict> {
         let running = u64::try_from(self.running).unwrap_or(0);
         if self.gate.rates.is_empty() {
             return self.gate.admit(wanted, running, now, &mut Starts::unasked(connection));
@@ -269,7 +274,6 @@ pub(super) fn gates_before(
 ) -> rusqlite::Result<[Option<StoredGate>; 3]> {
     let Lane { queue: queue_name, task, partition } = lane;
     let holds = holds_of(connection, queue)?;
-    let gate = gate_of(connection, scope::TASK, task)?.unwrap_or_default();
     let of_partition = match partition.is_empty() {
         true => None,
         false => {
@@ -283,9 +287,20 @@ pub(super) fn gates_before(
     };
     Ok([
         StoredGate::of_queue(connection, queue_name, queue, &holds)?,
-        StoredGate::of_task(connection, queue, task, gate, &holds)?,
+        task_gate(connection, queue, task, &holds)?,
         of_partition,
     ])
+}
+
+/// The gate of a task in a queue, unless it holds nothing back.
+pub(super) fn task_gate(
+    connection: &Connection,
+    queue: QueueId,
+    task: &Name,
+    holds: &Holds,
+) -> rusqlite::Result<Option<StoredGate>> {
+    let gate = gate_of(connection, scope::TASK, task)?.unwrap_or_default();
+    StoredGate::of_task(connection, queue, task, gate, holds)
 }
 
 /// How many of `wanted` may start; without a gate, all.
@@ -374,8 +389,7 @@ pub(super) fn look(
     }
     let holds = holds_of(connection, queue)?;
     let of_queue = StoredGate::of_queue(connection, queue_name, queue, &holds)?;
-    let gate = gate_of(connection, scope::TASK, task)?.unwrap_or_default();
-    let of_task = StoredGate::of_task(connection, queue, task, gate, &holds)?;
+    let of_task = task_gate(connection, queue, task, &holds)?;
     for gate in [of_queue, of_task].into_iter().flatten() {
         let verdict = gate.admit(connection, 1, now)?;
         if verdict.starts() == 0 {
@@ -420,10 +434,10 @@ pub(super) fn rates_of_partition(connection: &Connection, gate: &str) -> rusqlit
 }
 
 /// Until when the gates of a queue are held, by their names.
-type Holds = HashMap<String, Timestamp>;
+pub(super) type Holds = HashMap<String, Timestamp>;
 
 /// The holds of a queue and its tasks: there are few.
-fn holds_of(connection: &Connection, queue: QueueId) -> rusqlite::Result<Holds> {
+pub(super) fn holds_of(connection: &Connection, queue: QueueId) -> rusqlite::Result<Holds> {
     connection
         .prepare_cached(
             "SELECT gate, until FROM flexiq_holds INDEXED BY flexiq_holds_of_tasks

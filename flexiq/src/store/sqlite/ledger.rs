@@ -118,8 +118,13 @@ impl Ledger {
                 connection.prepare_cached(include_str!("sql/partitioned_moved.sql"))?.execute(params![
                     queue,
                     &*name.task,
+                    scheduled,
+                    ready,
                     running,
-                    ready
+                    succeeded,
+                    dead,
+                    cancelled,
+                    expired
                 ])?;
                 settle(connection, (queue, lane), name, now)?;
             }

@@ -122,21 +122,11 @@ pub(super) fn limits(connection: &Connection) -> rusqlite::Result<Vec<Standing>>
 }
 
 fn read_standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
-    let name = row.get_ref(1)?.as_str()?;
-    let scope = match (row.get(0)?, parts_of(name)) {
-        (scope::QUEUE, _) => Scope::Queue(read_name("queue", name)?),
-        (scope::TASK, _) => Scope::Task(read_name("task", name)?),
-        (scope::EACH_PARTITION, _) => Scope::EachPartition(read_name("task", name)?),
-        (scope::PARTITION, Some((task, partition))) => {
-            Scope::Partition(read_name("task", task)?, partition.into())
-        }
-        (other, _) => return Err(unreadable(format!("limits of scope {other}"))),
-    };
     let max_pending = |column| {
         row.get::<_, Option<i64>>(column).map(|jobs| jobs.map(|jobs| u64::try_from(jobs).unwrap_or(0)))
     };
     Ok(Standing {
-        scope,
+        scope: read_scope(row.get(0)?, row.get_ref(1)?.as_str()?)?,
         declared: Limits {
             max_concurrent: row.get(2)?,
             rates: rates(row, 3)?.unwrap_or_default(),
@@ -148,6 +138,19 @@ fn read_standing(row: &Row<'_>) -> rusqlite::Result<Standing> {
             max_pending: max_pending(7)?,
         },
         is_paused: row.get(8)?,
+    })
+}
+
+/// What is limited, by the two columns that name it.
+pub(super) fn read_scope(scope: u8, name: &str) -> rusqlite::Result<Scope> {
+    Ok(match (scope, parts_of(name)) {
+        (scope::QUEUE, _) => Scope::Queue(read_name("queue", name)?),
+        (scope::TASK, _) => Scope::Task(read_name("task", name)?),
+        (scope::EACH_PARTITION, _) => Scope::EachPartition(read_name("task", name)?),
+        (scope::PARTITION, Some((task, partition))) => {
+            Scope::Partition(read_name("task", task)?, partition.into())
+        }
+        (other, _) => return Err(unreadable(format!("limits of scope {other}"))),
     })
 }
 

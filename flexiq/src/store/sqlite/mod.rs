@@ -42,6 +42,7 @@ mod retry;
 mod room;
 mod rooms;
 mod starts;
+mod stats;
 mod ticket;
 mod turn;
 mod wait;
@@ -66,8 +67,8 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
-    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Standing, Step, Store, Stored, Swept,
-    Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Snapshot, Standing, Step, Store,
+    Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -337,6 +338,11 @@ impl Store for SqliteStore {
 
     fn counts(&self) -> Step<'_, Counts> {
         self.read(read::counts)
+    }
+
+    fn stats(&self) -> Step<'_, Snapshot> {
+        let now = self.options.clock.now();
+        self.read(move |connection| stats::stats(connection, now))
     }
 }
 

@@ -1,5 +1,5 @@
 -- fleet_beat: says that a worker lives, and notices those that do not.
--- ARGV  2 worker, 3 lease, 4 every
+-- ARGV  2 worker, 3 lease, 4 every, 5 what it does ('' where that is as it was)
 -- Returns whether the worker is known, when the next worker falls silent ('' for never), the version of the limits, the
 -- numbers of queues and of named limits in use, their names, and workers that are forgotten
 local SILENT = 86400000
@@ -11,6 +11,7 @@ if text then
   local was_alive = worker.is_alive
   worker.beat_at, worker.silent_at, worker.is_alive = now, now + lease, 1
   write_worker(id, worker)
+  if ARGV[5] ~= '' then redis.call('HSET', reports, id, ARGV[5]) end
   if was_alive == 0 then settle() end
 end
 local silent_at = notice_deaths()

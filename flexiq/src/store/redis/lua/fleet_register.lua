@@ -5,8 +5,9 @@
 local id, lease = ARGV[2], tonumber(ARGV[3])
 beat(lease, tonumber(ARGV[4]))
 local text = redis.call('HGET', workers, id)
-local born = text and read_worker(text).born or redis.call('HINCRBY', meta, 'born', 1)
-write_worker(id, { born = born, beat_at = now, silent_at = now + lease, is_alive = 1, label = ARGV[5] })
+local worker = text and read_worker(text) or { born = redis.call('HINCRBY', meta, 'born', 1), since = now }
+worker.beat_at, worker.silent_at, worker.is_alive, worker.label = now, now + lease, 1, ARGV[5]
+write_worker(id, worker)
 redis.call('HSET', declared, id, ARGV[6])
 local first_task = 8 + tonumber(ARGV[7])
 for i = 8, first_task - 1 do

@@ -49,13 +49,21 @@ CREATE INDEX flexiq_lanes_waiting ON flexiq_lanes (queue, task) WHERE ready > 0 
 -- and only at partitions whose gate was open, in the order of their turns.
 CREATE INDEX flexiq_lanes_turns ON flexiq_lanes (queue, task, rank, turn, due_at, id) WHERE startable > 0;
 CREATE INDEX flexiq_lanes_opening ON flexiq_lanes (queue, opens_at) WHERE opens_at IS NOT NULL;
+-- Whoever looks at the whole store finds what has no partition without all that has one, and of partitions the oldest heads.
+CREATE INDEX flexiq_lanes_plain ON flexiq_lanes (queue, task) WHERE partition = '';
+CREATE INDEX flexiq_lanes_heads ON flexiq_lanes (queue, task, due_at) WHERE due_at IS NOT NULL;
 
 -- The partitions of each task in a queue, taken together.
 CREATE TABLE flexiq_partitioned (
     queue     INTEGER NOT NULL,
     task      TEXT    NOT NULL,
-    running   INTEGER NOT NULL DEFAULT 0, -- capped or not: a cap that is set later counts what runs already
+    scheduled INTEGER NOT NULL DEFAULT 0,
     ready     INTEGER NOT NULL DEFAULT 0,
+    running   INTEGER NOT NULL DEFAULT 0, -- capped or not: a cap that is set later counts what runs already
+    succeeded INTEGER NOT NULL DEFAULT 0,
+    dead      INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    expired   INTEGER NOT NULL DEFAULT 0,
     startable INTEGER NOT NULL DEFAULT 0,
     served    INTEGER NOT NULL DEFAULT 0, -- starts so far, by which turns are counted
     reopens   TEXT,                       -- what holds for each was changed: those after this one are to be looked at
@@ -243,9 +251,11 @@ CREATE TABLE flexiq_workers (
     worker   BLOB    NOT NULL PRIMARY KEY,
     label    TEXT    NOT NULL,
     born     INTEGER NOT NULL, -- the place in the order of registering: the largest is the youngest
+    since    INTEGER NOT NULL, -- when it registered first
     beat_at  INTEGER NOT NULL,
     until    INTEGER NOT NULL, -- without another beat its declarations hold until then
-    is_alive INTEGER NOT NULL DEFAULT 1
+    is_alive INTEGER NOT NULL DEFAULT 1,
+    report   TEXT              -- what it last said that it does
 ) WITHOUT ROWID;
 
 CREATE INDEX flexiq_workers_alive ON flexiq_workers (until) WHERE is_alive = 1;

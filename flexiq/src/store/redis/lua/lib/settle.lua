@@ -1,15 +1,17 @@
 -- Workers, and what they declare: the youngest living worker's word holds.
--- A worker: its place among those that registered, when it was last heard of, when it falls silent, whether it lives; then its
--- label.
-local WORKER = '>I6I6I6B'
+-- A worker: its place among those that registered, when it did so, when it was last heard of, when it falls silent, whether
+-- it lives; then its label.
+local WORKER = '>I6I6I6I6B'
 
 local function read_worker(text)
-  local born, beat_at, silent_at, is_alive, at = struct.unpack(WORKER, text)
-  return { born = born, beat_at = beat_at, silent_at = silent_at, is_alive = is_alive, label = string.sub(text, at) }
+  local born, since, beat_at, silent_at, is_alive, at = struct.unpack(WORKER, text)
+  return {
+    born = born, since = since, beat_at = beat_at, silent_at = silent_at, is_alive = is_alive, label = string.sub(text, at),
+  }
 end
 
 local function write_worker(id, worker)
-  local life = struct.pack(WORKER, worker.born, worker.beat_at, worker.silent_at, worker.is_alive)
+  local life = struct.pack(WORKER, worker.born, worker.since, worker.beat_at, worker.silent_at, worker.is_alive)
   redis.call('HSET', workers, id, life .. worker.label)
 end
 
@@ -94,4 +96,5 @@ end
 local function forget_worker(id)
   redis.call('HDEL', workers, id)
   redis.call('HDEL', declared, id)
+  redis.call('HDEL', reports, id)
 end
