@@ -22,6 +22,7 @@ mod partitions;
 mod permits;
 #[cfg(feature = "health")]
 mod probes;
+mod prometheus;
 mod queues;
 mod shutdown;
 mod start;

@@ -13,6 +13,7 @@ mod explain;
 mod handle;
 mod knobs;
 mod limits;
+mod prometheus;
 mod sentence;
 mod stats;
 mod waiting;
