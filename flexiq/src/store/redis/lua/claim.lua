@@ -187,18 +187,18 @@ local function choose(wanted, of_queue, tasks, has_turns)
       end
     end
   end
-  local line, from = heads.line_up(unsorted, {}, 1), 1
-  while line[from] and most > 0 do
+  local line, from, to, taken = heads.line_up(unsorted, {}, 1), 1, #unsorted, 0
+  while from <= to and most > 0 do
     local lane = line[from]
     local task = lane.task
     local slot = task.room.slot
     from = from + 1
     if task.free > 0 and slots[slot] > 0 then
-      local taken = #chosen + 1
-      if taken > MOST_JOBS then
+      if taken == MOST_JOBS then
         is_bounded = true
         break
       end
+      taken = taken + 1
       places[taken] = lane.places[lane.at]
       if lane.take then
         chosen[taken] = lane:take()
@@ -209,7 +209,8 @@ local function choose(wanted, of_queue, tasks, has_turns)
       task.taken, task.free = task.taken + 1, task.free - 1
       -- Nothing more is wanted of the others.
       if most > 0 and task.free > 0 and slots[slot] > 0 and (lane.advance or advance)(lane) then
-        put_back(line, from, lane)
+        put_back(line, from, to, lane)
+        to = to + 1
       end
     end
   end
@@ -302,13 +303,14 @@ end
 
 -- Writes what is active now of the tasks of which something was taken.
 local function write_taken(tasks)
-  local written = {}
+  local written, at = {}, 0
   for i = 1, #tasks do
     local task = tasks[i]
     if task.taken > 0 then
-      made_room[task.name] = true
-      written[#written + 1] = task.name
-      written[#written + 1] = struct.pack(ACTIVE, task.ready + task.in_turns, task.in_turns, task.running + task.taken)
+      local in_turns = task.in_turns
+      written[at + 1] = task.name
+      written[at + 2] = struct.pack(ACTIVE, task.ready + in_turns, in_turns, task.running + task.taken)
+      at = at + 2
     end
   end
   call_in_pieces('HSET', active, written)
@@ -449,6 +451,7 @@ local function claim(worker, claim_at)
   if has_more or is_bounded or is_cut then more = 1 end
   if #claimed > 0 then
     lease(worker, wanted, of_queue, places, chosen, texts)
+    made_room[''] = true
     write_taken(tasks)
     charge_passage(of_queue)
     for i = 1, #tasks do

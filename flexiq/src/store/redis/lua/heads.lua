@@ -3,26 +3,21 @@ local function make_heads()
   -- What goes before, in turn: rank and age, then the id. As numbers, because the language compares strings by the locale.
   local PARTS, PLACE = { 'order', 'first', 'second', 'third' }, '>I7I6I6I4'
 
-  -- A lane at the first of its places that were read.
-  local function lane_of(task, places)
-    local order, first, second, third = struct.unpack(PLACE, places[1], #task.name + 2)
-    return {
-      task = task, places = places, at = 1, read = #places, order = order, first = first, second = second, third = third,
-    }
-  end
-
-  -- The lanes of tasks, of each of which so many places are read.
+  -- The lanes of tasks, each at its first place, of each of which so many are read.
   local function lanes_of(tasks, jobs)
-    local found, at, call, of_many = {}, 0, redis.call, text_of(jobs)
+    local found, at, call, parse, of_many = {}, 0, redis.call, struct.unpack, text_of(jobs)
     for i = 1, #tasks do
       local task = tasks[i]
       if task.ready > 0 then
         local low, high = range_of(task.name)
         local places = call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', of_many)
-        -- A store whose counts are wrong is doctor's; until then a lane that is counted and empty stops nobody.
         if places[1] then
+          local order, first, second, third = parse(PLACE, places[1], #task.name + 2)
           at = at + 1
-          found[at] = lane_of(task, places)
+          found[at] = {
+            task = task, places = places, at = 1, read = #places, order = order, first = first, second = second,
+            third = third,
+          }
         end
       end
     end
@@ -36,7 +31,7 @@ local function make_heads()
       if task.ready == 0 then return false end
       local low, high = range_of(task.name)
       local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', text_of(lane.read), text_of(lane.read * 4))
-      if not places[1] then return false end
+      if #places == 0 then return false end
       at, lane.places, lane.read = 1, places, lane.read + #places
     end
     lane.at = at
@@ -84,14 +79,14 @@ local function make_heads()
     return line
   end
 
-  -- Puts a lane back into its place behind `from`: mostly that is the last.
-  local function put_back(line, from, lane)
-    local last = #line
-    if last < from or goes_first(line[last], lane) then
-      line[last + 1] = lane
+  -- Puts a lane back into its place in a line from `from` to `to`: mostly that is behind the last.
+  local function put_back(line, from, to, lane)
+    local last = line[to]
+    if from > to or last.order < lane.order or goes_first(last, lane) then
+      line[to + 1] = lane
       return
     end
-    local low, high = from, last
+    local low, high = from, to
     while low < high do
       local middle = math.floor((low + high) / 2)
       if goes_first(line[middle], lane) then low = middle + 1 else high = middle end

@@ -68,7 +68,7 @@ local function make_rotation(heads, passage, pass)
       rotating.shut = rotating.shut + 1
     else
       partition.lane = heads.of_tasks({ partition }, 2)[1]
-      put(rotating, partition)
+      if partition.lane then put(rotating, partition) end
     end
   end
 
