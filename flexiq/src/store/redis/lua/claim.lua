@@ -55,9 +55,9 @@ local function read_room(text, slots)
   return { slot = slot + 1, most = math.min(most, slots[slot + 1] or 0), max_losses = string.sub(text, 6) }
 end
 
--- The tasks of which something is ready; then whether some of it is in partitions.
+-- The tasks of which something is ready; their names, behind that of the queue; then whether some of it is in partitions.
 local function read_tasks(wanted)
-  local all, tasks, at, has_turns = redis.call('HGETALL', active), {}, 0, false
+  local all, tasks, names, at, has_turns = redis.call('HGETALL', active), {}, { '' }, 0, false
   local rooms, slots, by_text = wanted.rooms, wanted.slots, {}
   for i = 1, #all, 2 do
     local name = all[i]
@@ -70,21 +70,18 @@ local function read_tasks(wanted)
         by_text[text] = room
       end
       has_turns, at = has_turns or in_turns > 0, at + 1
+      names[at + 1] = name
       tasks[at] = {
         name = name, ready = ready - in_turns, in_turns = in_turns, running = running, taken = 0, room = room,
         free = room.most, through = OPEN,
       }
     end
   end
-  return tasks, has_turns
+  return tasks, names, has_turns
 end
 
 -- Puts the tasks behind their gates; answers the gate of the queue.
-local function read_passages(wanted, tasks)
-  local names = { '' }
-  for i = 1, #tasks do
-    names[i + 1] = tasks[i].name
-  end
+local function read_passages(wanted, tasks, names)
   local gates = read_fields(limits, names)
   for i = 2, #names do
     if gates[i] then
@@ -169,7 +166,7 @@ end
 local function choose(wanted, of_queue, tasks, has_turns)
   local open, sources = find_open(of_queue, tasks)
   if sources == 0 then return {}, {}, false end
-  local slots, most = wanted.slots, share_with(count_others(wanted, open), of_queue, open)
+  local slots, most = wanted.slots, math.min(share_with(count_others(wanted, open), of_queue, open), wanted.all)
   if sources == 1 and open[1].ready > 0 then
     return choose_of_one(of_queue, open[1], math.min(open[1].free, open[1].ready, most))
   end
@@ -187,6 +184,8 @@ local function choose(wanted, of_queue, tasks, has_turns)
       end
     end
   end
+  -- Whether each head that stands in the line can be taken.
+  local is_plain = #slots == 1 and not has_turns
   local line, from, to, taken = heads.line_up(unsorted, {}, 1), 1, #unsorted, 0
   while from <= to and most > 0 do
     local lane = line[from]
@@ -207,10 +206,13 @@ local function choose(wanted, of_queue, tasks, has_turns)
       end
       most, slots[slot] = most - 1, slots[slot] - 1
       task.taken, task.free = task.taken + 1, task.free - 1
-      -- Nothing more is wanted of the others.
-      if most > 0 and task.free > 0 and slots[slot] > 0 and (lane.advance or advance)(lane) then
-        put_back(line, from, to, lane)
-        to = to + 1
+      -- Nothing more is wanted of the others, nor what comes behind as many heads as are wanted.
+      if most > 0 and task.free > 0 and slots[slot] > 0 then
+        local bound = is_plain and line[from + most - 1]
+        if (lane.advance or advance)(lane, bound) then
+          put_back(line, from, to, lane)
+          to = to + 1
+        end
       end
     end
   end
@@ -371,20 +373,18 @@ local function leave_turns(chosen)
   of_partitions().settle()
 end
 
--- Forgets at which moment time opens which task. Those of partitions stay.
-local function forget_openings(tasks, before, has_turns)
+-- Forgets at which moment time opens which task. The moments of partitions stay.
+local function forget_openings(names, rung, has_turns)
   if not has_turns then
     redis.call('DEL', openings)
     return
   end
-  local names = {}
-  for i, task in ipairs(tasks) do
-    names[i] = task.name
-  end
-  for name in pairs(before) do
-    names[#names + 1] = name
+  local others = {}
+  for name in pairs(rung) do
+    others[#others + 1] = name
   end
   call_in_pieces('ZREM', openings, names)
+  call_in_pieces('ZREM', openings, others)
 end
 
 -- The tasks whose bells a worker has taken.
@@ -400,27 +400,26 @@ end
 
 -- Sets the bells to the truth: what is startable of what this worker asked for is rung, and what it took and cannot use,
 -- and what has opened; what is not startable is silent.
-local function tell_truth(worker, of_queue, tasks, has_turns)
+local function tell_truth(worker, of_queue, tasks, names, has_turns)
   local all, before, silent, shut = redis.call('HGETALL', bells), {}, {}, {}
   for i = 1, #all, 2 do
     before[all[i]] = all[i + 1]
   end
-  forget_openings(tasks, before, has_turns)
+  forget_openings(names, before, has_turns)
   local answered = answer_bells(worker)
   for i = 1, #tasks do
     local task = tasks[i]
-    local name, was, through = task.name, before[task.name], task.through
+    local name, through = task.name, of_queue.room == 0 and of_queue or task.through
+    local was = before[name] or false
     if task.ready + task.in_turns > 0 then
       before[name] = nil
-      if of_queue.room == 0 then through = of_queue end
-      local is_open = through.room ~= 0 and (task.ready > 0 or of_partitions().has_open(name))
-      if not is_open then
+      if through.room == 0 or task.ready == 0 and not of_partitions().has_open(name) then
         if through.room == 0 and through.opens then redis.call('ZADD', openings, through.opens, name) end
         if was ~= 'shut' then
           shut[#shut + 1], shut[#shut + 2] = name, 'shut'
         end
       elseif was ~= 'rung' and (task.room ~= NO_ROOM or answered[name] or was == 'shut') then
-        ring(name, true, was or false)
+        ring(name, true, was)
       end
     end
   end
@@ -443,9 +442,9 @@ local function claim(worker, claim_at)
     ring_for_moves()
     return
   end
-  local tasks, has_turns = read_tasks(wanted)
+  local tasks, names, has_turns = read_tasks(wanted)
   if has_turns and of_partitions().reopen() then more = 1 end
-  local of_queue = read_passages(wanted, tasks)
+  local of_queue = read_passages(wanted, tasks, names)
   local places, chosen, is_bounded = choose(wanted, of_queue, tasks, has_turns)
   local texts, is_cut = read_bodies(of_queue, places, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
@@ -459,7 +458,7 @@ local function claim(worker, claim_at)
     end
   end
   if has_turns then leave_turns(chosen) end
-  tell_truth(worker, of_queue, tasks, has_turns)
+  tell_truth(worker, of_queue, tasks, names, has_turns)
   -- What became ready of tasks that this worker did not ask for is rung for, too.
   for name in pairs(ready_tasks) do
     if not wanted.rooms[name] and redis.call('HGET', bells, name) ~= 'rung' then set_right(name) end

@@ -9,8 +9,8 @@ local function make_heads()
     for i = 1, #tasks do
       local task = tasks[i]
       if task.ready > 0 then
-        local low, high = range_of(task.name)
-        local places = call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', of_many)
+        local name = task.name
+        local places = call('ZRANGEBYLEX', lanes, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', '0', of_many)
         if places[1] then
           local order, first, second, third = parse(PLACE, places[1], #task.name + 2)
           at = at + 1
@@ -24,8 +24,9 @@ local function make_heads()
     return found
   end
 
-  -- The next place of a lane; false if there is none. What was read of it before was taken.
-  local function advance(lane)
+  -- Goes to the next place of a lane; false if there is none, or if it does not go before the head of `bound`, where that is
+  -- given. What was read of it before was taken.
+  local function advance(lane, bound)
     local at, task = lane.at + 1, lane.task
     if not lane.places[at] then
       if task.ready == 0 then return false end
@@ -34,8 +35,12 @@ local function make_heads()
       if #places == 0 then return false end
       at, lane.places, lane.read = 1, places, lane.read + #places
     end
-    lane.at = at
-    lane.order, lane.first, lane.second, lane.third = struct.unpack(PLACE, lane.places[at], #task.name + 2)
+    local order, first, second, third = struct.unpack(PLACE, lane.places[at], #task.name + 2)
+    if bound and (order > bound.order or order == bound.order and (first > bound.first or first == bound.first
+      and (second > bound.second or second == bound.second and third > bound.third))) then
+      return false
+    end
+    lane.at, lane.order, lane.first, lane.second, lane.third = at, order, first, second, third
     return true
   end
 
