@@ -58,10 +58,10 @@ end
 -- The tasks of which something is ready; their names, behind that of the queue; then whether some of it is in partitions.
 local function read_tasks(wanted)
   local all, tasks, names, at, has_turns = redis.call('HGETALL', active), {}, { '' }, 0, false
-  local rooms, slots, by_text = wanted.rooms, wanted.slots, {}
+  local rooms, slots, by_text, parse = wanted.rooms, wanted.slots, {}, struct.unpack
   for i = 1, #all, 2 do
     local name = all[i]
-    local ready, in_turns, running = struct.unpack(ACTIVE, all[i + 1])
+    local ready, in_turns, running = parse(ACTIVE, all[i + 1])
     if ready > 0 then
       local text, room = rooms[name], NO_ROOM
       if text then
@@ -80,9 +80,9 @@ local function read_tasks(wanted)
   return tasks, names, has_turns
 end
 
--- Puts the tasks behind their gates; answers the gate of the queue.
+-- Puts tasks behind their gates; answers the gate of the queue, and the tasks that have one.
 local function read_passages(wanted, tasks, names)
-  local gates = read_fields(limits, names)
+  local gates, gated = read_fields(limits, names), {}
   for i = 2, #names do
     if gates[i] then
       local task = tasks[i - 1]
@@ -90,13 +90,14 @@ local function read_passages(wanted, tasks, names)
       gate.running = task.running
       task.through = passage(gate, math.min(most, MOST_JOBS))
       task.free = math.min(most, task.through.room)
+      gated[#gated + 1] = task
     end
   end
-  return passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS))
+  return passage(read_gate('', gates[1]), math.min(wanted.all, MOST_JOBS)), gated
 end
 
 -- The first so many of the one lane that is open: no order has to be found.
-local function choose_of_one(of_queue, task, jobs)
+local function choose_of_one(task, jobs)
   local low, high = range_of(task.name)
   local places = redis.call('ZRANGEBYLEX', lanes, low, high, 'LIMIT', '0', text_of(math.min(jobs, MOST_JOBS)))
   local tasks = {}
@@ -104,8 +105,6 @@ local function choose_of_one(of_queue, task, jobs)
     tasks[i] = task
   end
   task.ready, task.taken = task.ready - #places, #places
-  pass(task.through, #places)
-  pass(of_queue, #places)
   return places, tasks, jobs > MOST_JOBS
 end
 
@@ -168,7 +167,7 @@ local function choose(wanted, of_queue, tasks, has_turns)
   if sources == 0 then return {}, {}, false end
   local slots, most = wanted.slots, math.min(share_with(count_others(wanted, open), of_queue, open), wanted.all)
   if sources == 1 and open[1].ready > 0 then
-    return choose_of_one(of_queue, open[1], math.min(open[1].free, open[1].ready, most))
+    return choose_of_one(open[1], math.min(open[1].free, open[1].ready, most))
   end
   local share = math.ceil(math.min(wanted.all, most, MOST_JOBS) / sources)
   local heads, places, chosen = make_heads(), {}, {}
@@ -189,7 +188,7 @@ local function choose(wanted, of_queue, tasks, has_turns)
   local line, from, to, taken = heads.line_up(unsorted, {}, 1), 1, #unsorted, 0
   while from <= to and most > 0 do
     local lane = line[from]
-    local task = lane.task
+    local task = lane[TASK]
     local slot = task.room.slot
     from = from + 1
     if task.free > 0 and slots[slot] > 0 then
@@ -198,7 +197,7 @@ local function choose(wanted, of_queue, tasks, has_turns)
         break
       end
       taken = taken + 1
-      places[taken] = lane.places[lane.at]
+      places[taken] = lane[PLACES][lane[AT]]
       if lane.take then
         chosen[taken] = lane:take()
       else
@@ -216,10 +215,6 @@ local function choose(wanted, of_queue, tasks, has_turns)
       end
     end
   end
-  for i = 1, #open do
-    pass(open[i].through, open[i].taken)
-  end
-  pass(of_queue, #chosen)
   for _, of_task in ipairs(all_turns) do
     is_bounded = is_bounded or rotation.is_bounded(of_task)
   end
@@ -229,9 +224,9 @@ end
 -- Reads the bodies of what was chosen, and gives back what goes over the bytes that an answer may have.
 local function read_bodies(of_queue, places, tasks)
   if #places == 0 then return {}, false end
-  local texts, bytes, chunk = {}, 0, 128
+  local texts, bytes, chunk, cut = {}, 0, 128, string.sub
   for i = 1, #places do
-    claimed[i] = string.sub(places[i], -16)
+    claimed[i] = cut(places[i], -16)
   end
   if #places > 4 and redis.call('HSTRLEN', bodies, claimed[1]) > 8192 then chunk = 4 end
   while #texts < #places and bytes < MOST_BYTES do
@@ -305,13 +300,13 @@ end
 
 -- Writes what is active now of the tasks of which something was taken.
 local function write_taken(tasks)
-  local written, at = {}, 0
+  local written, at, pack = {}, 0, struct.pack
   for i = 1, #tasks do
     local task = tasks[i]
     if task.taken > 0 then
       local in_turns = task.in_turns
       written[at + 1] = task.name
-      written[at + 2] = struct.pack(ACTIVE, task.ready + in_turns, in_turns, task.running + task.taken)
+      written[at + 2] = pack(ACTIVE, task.ready + in_turns, in_turns, task.running + task.taken)
       at = at + 2
     end
   end
@@ -322,7 +317,7 @@ end
 local function lease(worker, wanted, of_queue, places, chosen, texts)
   local had = runs_of_claimed()
   local deadline = text_of(math.min(now + wanted.lease, FAR))
-  local held, first_lease = {}, first_leases(worker)
+  local held, first_lease, cut = {}, first_leases(worker), string.sub
   local first_runs, first_counters = {}, {}
   local same, before, all_capped = 0, nil, of_queue.is_capped
   local last, is_capped, length
@@ -335,11 +330,12 @@ local function lease(worker, wanted, of_queue, places, chosen, texts)
     if had[i] then
       run, now_counters = lease_again(worker, task, id, had[i], is_capped and 1 or 0)
     else
-      local beginning = string.sub(body, 1, length)
+      local beginning = cut(body, 1, length)
       run, now_counters = first_runs[beginning], first_counters[beginning]
       if not run then
         run, now_counters = first_lease(task.room, beginning, is_capped)
-        first_runs[beginning], first_counters[beginning] = run, now_counters
+        -- One of its task has no other with the same beginning.
+        if task.taken ~= 1 then first_runs[beginning], first_counters[beginning] = run, now_counters end
       end
     end
     if now_counters ~= before and before then
@@ -444,8 +440,12 @@ local function claim(worker, claim_at)
   end
   local tasks, names, has_turns = read_tasks(wanted)
   if has_turns and of_partitions().reopen() then more = 1 end
-  local of_queue = read_passages(wanted, tasks, names)
+  local of_queue, gated = read_passages(wanted, tasks, names)
   local places, chosen, is_bounded = choose(wanted, of_queue, tasks, has_turns)
+  pass(of_queue, #chosen)
+  for _, task in ipairs(gated) do
+    pass(task.through, task.taken)
+  end
   local texts, is_cut = read_bodies(of_queue, places, chosen)
   if has_more or is_bounded or is_cut then more = 1 end
   if #claimed > 0 then
@@ -453,8 +453,8 @@ local function claim(worker, claim_at)
     made_room[''] = true
     write_taken(tasks)
     charge_passage(of_queue)
-    for i = 1, #tasks do
-      charge_passage(tasks[i].through)
+    for _, task in ipairs(gated) do
+      charge_passage(task.through)
     end
   end
   if has_turns then leave_turns(chosen) end

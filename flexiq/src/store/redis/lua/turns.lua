@@ -7,15 +7,12 @@ local function make_rotation(heads, passage, pass)
   local function goes_before(a, b)
     if a.rank ~= b.rank then return a.rank < b.rank end
     if a.turn ~= b.turn then return a.turn < b.turn end
-    if a.order ~= b.order then return a.order < b.order end
-    if a.first ~= b.first then return a.first < b.first end
-    if a.second ~= b.second then return a.second < b.second end
-    return a.third < b.third
+    return heads.goes_first(a, b)
   end
 
   -- Reads the next partitions in the order of their rotating, with their gates.
   local function read_on(rotating)
-    local name = rotating.task.name
+    local name = rotating[TASK].name
     local low, high = range_of(name)
     local members = redis.call('ZRANGEBYLEX', turn_order, rotating.after or low, high, 'LIMIT', '0', text_of(rotating.chunk))
     local names = {}
@@ -27,8 +24,8 @@ local function make_rotation(heads, passage, pass)
     for i, member in ipairs(members) do
       local rank, turn, due, first, second, third = struct.unpack('>BI6I6I6I6I4', member, #name + 2)
       rotating.standing[i] = {
-        name = names[i], rank = rank, turn = turn, order = rank * 2 ^ 44 + due, first = first, second = second, third = third,
-        ready = records[i][READY], gate = gates[i] or nil,
+        rank * 2 ^ 44 + due, first, second, third, name = names[i], rank = rank, turn = turn, ready = records[i][READY],
+        gate = gates[i] or nil,
       }
     end
     rotating.is_read = #members < rotating.chunk
@@ -39,8 +36,10 @@ local function make_rotation(heads, passage, pass)
   -- Puts a partition where its turn stands: mostly that is the first place or the last.
   local function put(rotating, partition)
     local lane, open = partition.lane, rotating.open
-    partition.order, partition.first, partition.second, partition.third = lane.order, lane.first, lane.second, lane.third
-    partition.rank = math.floor(lane.order / 2 ^ 44)
+    for part = ORDER, THIRD do
+      partition[part] = lane[part]
+    end
+    partition.rank = math.floor(lane[ORDER] / 2 ^ 44)
     if rotating.from > rotating.to then rotating.from, rotating.to = 1, 0 end
     if rotating.to > 0 and goes_before(partition, open[rotating.from]) then
       rotating.from = rotating.from - 1
@@ -60,7 +59,7 @@ local function make_rotation(heads, passage, pass)
   local function look(rotating)
     local partition = rotating.standing[rotating.at_standing]
     rotating.at_standing = rotating.at_standing + 1
-    local task = rotating.task
+    local task = rotating[TASK]
     partition.task, partition.room, partition.through = task, task.room, task.through
     partition.own = passage(partition.gate, math.min(partition.ready, 1000))
     if partition.own.room == 0 then
@@ -87,14 +86,16 @@ local function make_rotation(heads, passage, pass)
     if not current then return false end
     rotating.open[rotating.from] = nil
     rotating.from = rotating.from + 1
-    rotating.current, rotating.places[1] = current, current.lane.places[current.lane.at]
-    rotating.order, rotating.first, rotating.second, rotating.third = current.order, current.first, current.second, current.third
+    rotating.current, rotating[PLACES][1] = current, current.lane[PLACES][current.lane[AT]]
+    for part = ORDER, THIRD do
+      rotating[part] = current[part]
+    end
     return true
   end
 
   -- Takes the job whose turn it is; answers its partition.
   local function take(rotating)
-    local partition, common, task = rotating.current, rotating.common, rotating.task
+    local partition, common, task = rotating.current, rotating.common, rotating[TASK]
     partition.ready, task.in_turns = partition.ready - 1, task.in_turns - 1
     pass(partition.own, 1)
     common.served = common.served + 1
@@ -113,10 +114,11 @@ local function make_rotation(heads, passage, pass)
     partition.turn, partition.turns_before = partition.turns_before.turn, partition.turns_before.before
   end
 
+  -- The turns of a task: a lane whose head is that of the partition whose turn it is.
   local function open(task)
     return {
-      task = task, common = of_partitions().read_task(task.name), advance = advance, take = take, standing = {},
-      at_standing = 1, chunk = 8, open = {}, from = 1, to = 0, shut = 0, places = {}, at = 1,
+      0, 0, 0, 0, task, {}, 1, common = of_partitions().read_task(task.name), advance = advance, take = take,
+      standing = {}, at_standing = 1, chunk = 8, open = {}, from = 1, to = 0, shut = 0,
     }
   end
 
