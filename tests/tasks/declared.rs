@@ -114,7 +114,7 @@ fn a_declaration_holds_what_a_producer_without_the_body_needs() {
                 { "name": "account", "required": false, "secret": false },
                 { "name": "pin", "required": false, "secret": true },
             ],
-            "partitioned": true, "max_pending_per_partition": 6,
+            "partitioned": true, "max_pending_per_partition": 6, "max_in_flight_per_task": 3,
             "not_built": task_all_arguments().definition().not_built(),
         })
     );

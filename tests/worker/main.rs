@@ -9,6 +9,7 @@ mod deferrals;
 mod endings;
 mod enqueueing;
 mod explain;
+mod explain_task;
 #[cfg(feature = "metrics")]
 mod figures;
 mod health;

@@ -70,7 +70,7 @@ impl fmt::Display for Explanation {
             state => write!(f, "does not wait: it is {state}.")?,
         }
         for cause in causes {
-            write!(f, "\n- {}", Sentence { cause, job, at: *at })?;
+            write!(f, "\n- {}", Sentence { cause, of: job.into(), at: *at })?;
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ mod tests {
 
     /// The sentence for one cause, a hundred seconds after the epoch.
     fn sentence(cause: Cause) -> String {
-        Sentence { cause: &cause, job: &job(State::Ready), at: moment(100) }.to_string()
+        Sentence { cause: &cause, of: (&job(State::Ready)).into(), at: moment(100) }.to_string()
     }
 
     fn name(text: &str) -> Name {

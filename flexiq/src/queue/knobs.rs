@@ -9,6 +9,10 @@ pub(super) struct Knob {
 }
 
 impl Knob {
+    /// What a task may occupy of one worker: an attribute alone.
+    pub(super) const IN_FLIGHT: Self =
+        Self { declared: "max_in_flight_per_task", set: "max_in_flight_per_task" };
+
     /// Its name with where its value comes from.
     pub(super) fn named(&self, origin: Origin) -> String {
         match origin {
@@ -22,6 +26,7 @@ impl Knob {
 pub(super) struct Knobs {
     pub(super) cap: Knob,
     pub(super) rate: Knob,
+    pub(super) pending: Knob,
     /// What ends a pause or a hold.
     pub(super) resume: &'static str,
 }
@@ -32,16 +37,20 @@ impl Knobs {
             Scope::Queue(_) => Self {
                 cap: Knob { declared: "queue_concurrency", set: "set_queue_concurrency" },
                 rate: Knob { declared: "queue_rate_limit", set: "set_queue_rate_limit" },
+                pending: Knob { declared: "max_pending", set: "set_queue_max_pending" },
                 resume: "resume_queue",
             },
             Scope::Task(_) => Self {
                 cap: Knob { declared: "max_concurrent", set: "set_task_concurrency" },
                 rate: Knob { declared: "rate_limit", set: "set_task_rate_limit" },
+                // A task has none.
+                pending: Knob { declared: "max_pending", set: "max_pending" },
                 resume: "resume_task",
             },
             Scope::EachPartition(_) | Scope::Partition(..) => Self {
                 cap: Knob { declared: "max_concurrent_per_partition", set: "set_partition_concurrency" },
                 rate: Knob { declared: "rate_limit_per_partition", set: "set_partition_rate_limit" },
+                pending: Knob { declared: "max_pending_per_partition", set: "max_pending_per_partition" },
                 resume: "resume_partition",
             },
         }

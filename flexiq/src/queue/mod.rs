@@ -10,12 +10,14 @@ mod declared;
 mod draft;
 mod enqueue;
 mod explain;
+mod explain_task;
 mod handle;
 mod knobs;
 mod limits;
 mod prometheus;
 mod sentence;
 mod stats;
+mod task_words;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -27,6 +29,7 @@ pub use answer::Answer;
 pub use batch::Batch;
 pub use builder::QueueBuilder;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
+pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 pub use handle::JobHandle;
 pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 

@@ -12,9 +12,24 @@ use crate::store::{Cause, Holder, LiveWorker, MOST_COUNTED, Scope};
 /// A cause in words.
 pub(super) struct Sentence<'a> {
     pub(super) cause: &'a Cause,
-    pub(super) job: &'a Job,
+    /// What it keeps waiting.
+    pub(super) of: Waiting<'a>,
     /// The store's moment.
     pub(super) at: SystemTime,
+}
+
+/// What waits: a job, or all jobs of a task in a queue.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting<'a> {
+    pub(super) queue: &'a str,
+    pub(super) task: &'a str,
+    pub(super) in_partition: bool,
+}
+
+impl<'a> From<&'a Job> for Waiting<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self { queue: &job.queue, task: &job.task, in_partition: job.partition.is_some() }
+    }
 }
 
 impl fmt::Display for Sentence<'_> {
@@ -53,7 +68,7 @@ impl fmt::Display for Sentence<'_> {
             Cause::Behind { jobs, outranked } => {
                 let or_more = if *jobs >= MOST_COUNTED { " or more" } else { "" };
                 let (noun, stand) = if *jobs == 1 { ("job", "stands") } else { ("jobs", "stand") };
-                let lane = if self.job.partition.is_some() { "partition" } else { "task" };
+                let lane = if self.of.in_partition { "partition" } else { "task" };
                 let why = if *outranked { "by priority" } else { "by age" };
                 write!(f, "{jobs}{or_more} {noun} of its {lane} {stand} before it, {why}.")
             }
@@ -66,7 +81,7 @@ impl Sentence<'_> {
         if alive.is_empty() {
             return f.write_str("No worker is alive.");
         }
-        let (task, queue) = (&self.job.task, &self.job.queue);
+        let Waiting { task, queue, .. } = self.of;
         write!(f, "No live worker both links task {task} and serves queue {queue}. Alive: ")?;
         for (index, LiveWorker { label, links_task, serves_queue, .. }) in alive.iter().enumerate() {
             let does = match (links_task, serves_queue) {
@@ -102,7 +117,7 @@ impl fmt::Display for Running<'_> {
 }
 
 /// Ends a list of which not all are named.
-fn more(f: &mut fmt::Formatter<'_>, total: u64, named: usize) -> fmt::Result {
+pub(super) fn more(f: &mut fmt::Formatter<'_>, total: u64, named: usize) -> fmt::Result {
     match total.saturating_sub(named as u64) {
         more if more > 0 && named > 0 => write!(f, ", and {more} more."),
         _ => f.write_str("."),
@@ -110,7 +125,7 @@ fn more(f: &mut fmt::Formatter<'_>, total: u64, named: usize) -> fmt::Result {
 }
 
 /// A queue, task or partition at the beginning of a sentence.
-struct Of<'a>(&'a Scope);
+pub(super) struct Of<'a>(pub(super) &'a Scope);
 
 impl fmt::Display for Of<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,7 +153,7 @@ fn run(jobs: u64) -> &'static str {
     if jobs == 1 { "job runs" } else { "jobs run" }
 }
 
-fn list(rates: &[Rate]) -> String {
+pub(super) fn list(rates: &[Rate]) -> String {
     rates.iter().map(Rate::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -152,7 +167,7 @@ impl fmt::Display for In {
 }
 
 /// The time between two moments, from ten seconds on in whole ones, rounded up.
-fn span(from: SystemTime, to: SystemTime) -> String {
+pub(super) fn span(from: SystemTime, to: SystemTime) -> String {
     let span = to.duration_since(from).unwrap_or_default();
     if span < Duration::from_secs(10) {
         return write_duration(span);

@@ -69,7 +69,8 @@ pub struct TaskStats {
     pub oldest_run_at: Option<SystemTime>,
     /// Whether jobs of it are pending and no live worker both links the task and serves the queue.
     pub is_stranded: bool,
-    /// Each thing by which its own gate is shut. Those of its partitions are not told: [`Queue::explain`] tells them of a job.
+    /// Each thing by which its own gate is shut; of a task that has no job at all, a pause alone. What keeps single partitions
+    /// is not told: [`Queue::explain`] tells it of a job.
     pub shut_by: Vec<Cause>,
 }
 
@@ -245,16 +246,22 @@ impl TaskStats {
     fn idle(queue: &Name, task: &Name, held: &Held<'_>) -> Self {
         let scope = Scope::Task(task.clone());
         let is_paused = held.get(&scope).is_some_and(|standing| standing.is_paused);
+        let shut_by = if is_paused { vec![Cause::Paused { scope }] } else { Vec::new() };
         let (queue, task) = (queue.to_string(), task.to_string());
+        Self { shut_by, ..Self::of_none(TaskCounts { queue, task, ..TaskCounts::default() }) }
+    }
+
+    /// One of which nothing waits and nothing runs.
+    pub(super) fn of_none(counts: TaskCounts) -> Self {
         Self {
-            counts: TaskCounts { queue: queue.clone(), task: task.clone(), ..TaskCounts::default() },
-            queue,
-            task,
+            queue: counts.queue.clone(),
+            task: counts.task.clone(),
+            counts,
             startable: 0,
             oldest_ready_at: None,
             oldest_run_at: None,
             is_stranded: false,
-            shut_by: if is_paused { vec![Cause::Paused { scope }] } else { Vec::new() },
+            shut_by: Vec::new(),
         }
     }
 
@@ -277,8 +284,15 @@ impl TaskStats {
 impl WorkerStats {
     /// Whether it links this task and serves this queue.
     pub(super) fn takes(&self, queue: &str, task: &str) -> bool {
-        let has = |names: &[String], name: &str| names.binary_search_by(|of| of.as_str().cmp(name)).is_ok();
-        has(&self.queues, queue) && has(&self.tasks, task)
+        self.serves(queue) && self.links(task)
+    }
+
+    pub(super) fn serves(&self, queue: &str) -> bool {
+        has(&self.queues, queue)
+    }
+
+    pub(super) fn links(&self, task: &str) -> bool {
+        has(&self.tasks, task)
     }
 
     fn of(facts: &WorkerFacts) -> Self {
@@ -322,6 +336,11 @@ impl RunStats {
             ran: Duration::from_millis(ran_ms),
         }
     }
+}
+
+/// Whether a name is among these, which are sorted.
+fn has(names: &[String], name: &str) -> bool {
+    names.binary_search_by(|of| of.as_str().cmp(name)).is_ok()
 }
 
 /// How many declarations of the youngest live workers are not what the store holds for them, and how many copies are not

@@ -147,7 +147,7 @@ impl Explanation {
 
 impl Cause {
     /// First what only a person can change, last what goes on by itself.
-    fn place(&self) -> u8 {
+    pub(crate) fn place(&self) -> u8 {
         match self {
             Self::NotDue { .. } => 0,
             Self::Paused { .. } => 1,

@@ -36,6 +36,9 @@ pub struct Declaration {
     /// Jobs of one partition pending at once.
     #[serde(default)]
     pub max_pending_per_partition: Option<u64>,
+    /// Jobs of it in one worker at once.
+    #[serde(default)]
+    pub max_in_flight_per_task: Option<u32>,
     /// Arguments whose engine the declaring version did not have.
     #[serde(default)]
     pub not_built: Vec<String>,
@@ -101,6 +104,7 @@ impl From<&TaskDefinition> for Declaration {
             expires_ms: task.expires.map(|expires| u64::try_from(expires.as_millis()).unwrap_or(u64::MAX)),
             partitioned: task.partition.is_some(),
             max_pending_per_partition: task.partition.and_then(|each| each.max_pending),
+            max_in_flight_per_task: task.max_in_flight_per_task,
             not_built: task.not_built().into_iter().map(str::to_owned).collect(),
         }
     }
