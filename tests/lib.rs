@@ -14,7 +14,7 @@ mod spy;
 use std::future::Future;
 use std::time::{Duration, SystemTime};
 
-use flexiq::internals::{Clock, ManualClock, Timestamp};
+use flexiq::internals::{Clock, Filter, ManualClock, Store, Timestamp};
 use flexiq::{Job, JobId, Queue, State};
 
 pub use journal::Journal;
@@ -54,6 +54,24 @@ pub async fn until(queue: &Queue, id: JobId, what: &str, is_so: impl Fn(&Job) ->
         }
     };
     soon(what, look).await
+}
+
+/// All jobs of a filter, page by page.
+///
+/// # Panics
+///
+/// If the list has no end.
+pub async fn listed(store: &dyn Store, mut filter: Filter) -> flexiq::Result<Vec<Job>> {
+    let mut jobs = Vec::new();
+    for _ in 0..10_000 {
+        let page = store.list(filter.clone()).await?;
+        jobs.extend(page.jobs);
+        filter.after = page.reached;
+        if filter.after.is_none() {
+            return Ok(jobs);
+        }
+    }
+    panic!("the list has no end");
 }
 
 /// Waits until a job is scheduled again.

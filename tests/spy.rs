@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, GiveBack,
-    Hello, JobKey, Name, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer,
-    Wait, Wake, WorkerId,
+    Hello, JobKey, Name, Page, Payload, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
+    Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -238,7 +238,11 @@ impl Store for Spy {
         self.store.job(id)
     }
 
-    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
+    fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {
+        self.store.payload(id)
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Page> {
         self.store.list(filter)
     }
 

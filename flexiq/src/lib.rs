@@ -72,9 +72,9 @@ pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
 pub use name::Name;
 pub use policy::Rate;
 pub use queue::{
-    Answer, AnyQueue, Batch, Declarer, Enqueue, HomeQueue, JobHandle, KnobSetting, KnobValue, Queue,
-    QueueBuilder, QueueStats, RunStats, SlotStats, Stats, TaskExplanation, TaskInQueue, TaskStats,
-    WorkerStats,
+    Answer, AnyQueue, Batch, Cursor, Declarer, Enqueue, HomeQueue, JobHandle, JobPage, Jobs, KnobSetting,
+    KnobValue, Queue, QueueBuilder, QueueStats, RunStats, SlotStats, Stats, TaskExplanation, TaskInQueue,
+    TaskStats, WorkerStats,
 };
 pub use store::{
     Cancelled, Cause, Ended, Explanation, Holder, Limits, LiveWorker, Origin, Overrides, Scope, Standing,

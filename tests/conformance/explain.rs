@@ -120,7 +120,7 @@ for_every_store! {
         let (worker, mut wait) = asleep(&bench, &["send"]).await;
         let listed = async || {
             let all = flexiq::internals::Filter { limit: 1_000, ..Default::default() };
-            bench.store.list(all).await.expect("answers")
+            flexiq_tests::listed(&*bench.store, all).await.expect("answers")
         };
         let before = listed().await;
         for job in &before {

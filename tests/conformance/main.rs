@@ -20,6 +20,7 @@ mod finish;
 mod gates;
 mod harness;
 mod hold;
+mod list;
 mod named_calls;
 mod named_crowd;
 mod named_holds;

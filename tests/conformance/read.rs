@@ -1,54 +1,21 @@
-//! list, counts, queues, declarations: what people are shown.
+//! payload, counts, queues, declarations: what people are shown.
 
 use flexiq::internals::{DeadReason, Due, ScheduledReason, Transition};
-use flexiq::internals::{Declared, Filter, Hello, Limits, NewJob, WorkerId};
+use flexiq::internals::{Declared, Hello, Limits, NewJob, Payload, WorkerId};
 use flexiq::{JobId, State};
 
 use crate::harness::*;
 
-fn all() -> Filter {
-    Filter { limit: 1_000, ..Filter::default() }
-}
-
 for_every_store! {
-    async fn a_job_of_any_id_is_listed_in_its_queue(bench: Bench) {
-        bench.enqueue_many("a", vec![job("send")]).await;
-        bench.enqueue_many("z", vec![job("send")]).await;
-        let nil = JobId::from_bytes([0; 16]);
-        bench.enqueue(NewJob { id: nil, is_given: true, ..job("send") }).await;
-        bench.claim(bench.living, &["send"], 1).await;
-        let listed = bench.store.list(all()).await.expect("the store answers");
-        assert_eq!((listed.len(), listed[0].id, listed[0].state), (3, nil, State::Running));
-    }
-
-    async fn a_list_is_filtered_sorted_and_paged(bench: Bench) {
-        let mut sends = Vec::new();
-        for _ in 0..5 {
-            sends.push(bench.enqueue(job("send")).await);
+    async fn the_arguments_of_a_job_are_read_wherever_it_lies(bench: Bench) {
+        for (queue, bytes) in [("a", 2), ("z", 400), ("q", 5_000)] {
+            let payload = Payload { codec: 0, bytes: vec![b'7'; bytes] };
+            let id = bench.enqueue_many(queue, vec![NewJob { payload: payload.clone(), ..job("send") }]).await[0].id;
+            assert_eq!(bench.store.payload(id).await.expect("answers"), Some(payload.clone()));
+            bench.store.cancel(id).await.expect("answers");
+            assert_eq!(bench.store.payload(id).await.expect("answers"), Some(payload));
         }
-        let other = bench.enqueue_many("other", vec![job("fetch")]).await[0].id;
-        bench.store.cancel(sends[4]).await.expect("answers");
-        let list = async |filter| -> Vec<_> {
-            bench.store.list(filter).await.expect("answers").iter().map(|job| job.id).collect()
-        };
-        assert_eq!(list(all()).await.len(), 6);
-        assert_eq!(list(Filter { queue: Some(name("other")), ..all() }).await, [other]);
-        assert_eq!(list(Filter { task: Some(name("fetch")), ..all() }).await, [other]);
-        assert_eq!(list(Filter { state: Some(State::Cancelled), ..all() }).await, [sends[4]]);
-        let first = list(Filter { task: Some(name("send")), limit: 2, ..all() }).await;
-        assert_eq!(first, sends[..2]);
-        let next = Filter { task: Some(name("send")), after: Some(first[1]), limit: 2, ..all() };
-        assert_eq!(list(next).await, sends[2..4]);
-    }
-
-    async fn a_state_is_listed_whatever_its_reason(bench: Bench) {
-        for reason in [DeadReason::Never, DeadReason::Failures] {
-            bench.enqueue(job("send")).await;
-            let held = bench.claim(bench.living, &["send"], 1).await;
-            bench.finish(bench.living, held[0].lease, Transition::Kill { reason, error: None }).await;
-        }
-        let dead = Filter { state: Some(State::Dead(DeadReason::Losses)), ..all() };
-        assert_eq!(bench.store.list(dead).await.expect("answers").len(), 2);
+        assert_eq!(bench.store.payload(JobId::new()).await.expect("answers"), None);
     }
 
     async fn counts_follow_every_move(bench: Bench) {

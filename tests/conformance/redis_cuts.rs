@@ -173,12 +173,19 @@ impl Player {
 
     /// Everything that can be seen of the store.
     async fn look(&self, store: &Arc<RedisStore>) {
-        let filter = Filter { limit: 1_000, ..Filter::default() };
-        for job in self.ask(store, |store| store.list(filter.clone())).await {
-            self.see("job", &job);
-            let key = JobKey { queue: name(&job.queue), id: job.id };
-            if job.state.is_ended() {
-                self.see("end", self.ask(&self.direct, |store| store.ended(key.clone())).await);
+        let mut filter = Filter { limit: 1_000, ..Filter::default() };
+        loop {
+            let page = self.ask(store, |store| store.list(filter.clone())).await;
+            for job in page.jobs {
+                self.see("job", &job);
+                let key = JobKey { queue: name(&job.queue), id: job.id };
+                if job.state.is_ended() {
+                    self.see("end", self.ask(&self.direct, |store| store.ended(key.clone())).await);
+                }
+            }
+            filter.after = page.reached;
+            if filter.after.is_none() {
+                break;
             }
         }
         self.see("counts", self.ask(store, Store::counts).await);

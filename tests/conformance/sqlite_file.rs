@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use flexiq::internals::Due;
 use flexiq::internals::sqlite::{Location, SqliteOptions, SqliteStore};
-use flexiq::internals::{Enqueue, Finish, Finished, Hello, JobKey, NewJob, Store, Turn, Wait, WorkerId};
+use flexiq::internals::{
+    Absent, Enqueue, Finish, Finished, Hello, JobKey, NewJob, Store, Turn, Wait, WorkerId,
+};
 use flexiq::{Effect, Error, JobId};
 use rusqlite::Connection;
 
@@ -80,6 +82,31 @@ async fn an_empty_file_becomes_a_store() {
     let folder = Folder::new();
     std::fs::write(folder.file("jobs.db"), "").expect("the folder can be written");
     open(&folder.file("jobs.db")).await.expect("the store opens");
+}
+
+#[tokio::test]
+async fn a_store_that_must_exist_is_refused_where_there_is_none_and_nothing_is_written() {
+    let folder = Folder::new();
+    let file = folder.file("jobs.db");
+    let open = async |location| {
+        let mut options = SqliteOptions::new(location);
+        options.absent = Absent::Refuse;
+        SqliteStore::open(options).await
+    };
+    let refusal = async |location| open(location).await.expect_err("there is no store").to_string();
+    assert!(refusal(Location::File(file.clone())).await.contains("there is no such file"));
+    assert!(refusal(Location::Memory).await.contains("new each time"));
+    assert!(!file.exists());
+
+    let other = Connection::open(&file).expect("the file can be written");
+    other.execute_batch("CREATE TABLE theirs (x)").expect("the file can be written");
+    drop(other);
+    let before = std::fs::read(&file).expect("it is there");
+    assert!(refusal(Location::File(file.clone())).await.contains("without flexiq's tables"));
+    assert_eq!(std::fs::read(&file).expect("it is there"), before);
+
+    drop(SqliteStore::open(SqliteOptions::new(Location::File(file.clone()))).await.expect("it is created"));
+    open(Location::File(file)).await.expect("it is there");
 }
 
 #[tokio::test]

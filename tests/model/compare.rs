@@ -30,16 +30,9 @@ pub(crate) async fn compare(
     sides: &Sides,
     before: &BTreeMap<JobId, Job>,
 ) -> Result<BTreeMap<JobId, Job>, TestCaseError> {
+    let all = Filter { limit: PAGE, ..Filter::default() };
     let mut jobs = BTreeMap::new();
-    loop {
-        let after = jobs.keys().next_back().copied();
-        let page = all_after(sides, after).await?;
-        let is_last = page.len() < PAGE;
-        jobs.extend(page.into_iter().map(|job| (job.id, job)));
-        if is_last {
-            break;
-        }
-    }
+    compare_list(sides, all, |job| drop(jobs.insert(job.id, job))).await?;
     drop(sides.ask_alike("counts", |store| store.counts(), without_empty).await?);
     drop(sides.ask_alike("stats", |store| store.stats(), without_time_of_partitions).await?);
     drop(sides.ask("limits", |store| store.limits()).await?);
@@ -72,10 +65,20 @@ async fn compare_end(sides: &Sides, job: &Job) -> Result<(), TestCaseError> {
     sides.ask("ended", |store| store.ended(key.clone())).await.map(drop)
 }
 
-async fn all_after(sides: &Sides, after: Option<JobId>) -> Result<Vec<Job>, TestCaseError> {
-    let filter = Filter { after, limit: PAGE, ..Filter::default() };
-    let page = sides.ask("list", |store| store.list(filter.clone())).await?;
-    Ok(page.unwrap_or_default())
+/// Compares a list page by page.
+async fn compare_list(
+    sides: &Sides,
+    mut filter: Filter,
+    mut found: impl FnMut(Job),
+) -> Result<(), TestCaseError> {
+    loop {
+        let page = sides.ask("list", |store| store.list(filter.clone())).await?.unwrap_or_default();
+        page.jobs.into_iter().for_each(&mut found);
+        filter.after = page.reached;
+        if filter.after.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Takes out how much may start where something waits in partitions.
@@ -97,8 +100,8 @@ fn without_empty(mut counts: Counts) -> Counts {
     counts
 }
 
-/// Compares a page of a list with filters.
-pub(crate) async fn compare_page(
+/// Compares a list with filters.
+pub(crate) async fn compare_filtered(
     sides: &Sides,
     queue: Option<Name>,
     task: Option<Name>,
@@ -106,6 +109,5 @@ pub(crate) async fn compare_page(
     limit: usize,
 ) -> Result<(), TestCaseError> {
     let state: Option<State> = like.map(|job| job.state);
-    let filter = Filter { queue, task, state, after: None, limit };
-    sides.ask("list", |store| store.list(filter.clone())).await.map(drop)
+    compare_list(sides, Filter { queue, task, state, after: None, limit }, drop).await
 }

@@ -8,7 +8,7 @@ use flexiq::{Job, JobId};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 
-use crate::compare::{compare, compare_ends, compare_page};
+use crate::compare::{compare, compare_ends, compare_filtered};
 use crate::fleet::{Worker, pick};
 use crate::limits::{Declaration, name};
 use crate::permits::Permits;
@@ -113,7 +113,7 @@ impl Play {
                 drop(self.sides.ask("job", |store| store.job(id)).await?);
                 let like = like.as_ref().and_then(|like| self.jobs.get(&self.any_job(like)));
                 let (queue, task) = (queue.map(|of| name(QUEUES[of])), task.map(|of| name(TASKS[of])));
-                compare_page(&self.sides, queue, task, like, *limit).await
+                compare_filtered(&self.sides, queue, task, like, *limit).await
             }
             Step::Limit(turned) => self
                 .sides

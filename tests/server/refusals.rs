@@ -22,6 +22,17 @@ async fn a_replica_is_refused() {
 }
 
 #[tokio::test]
+async fn a_store_that_must_exist_is_refused_where_there_is_none_and_nothing_is_written() {
+    let server = Server::start();
+    let url = format!("{}?prefix=shop", server.tcp_url());
+    let error = Queue::builder(&url).must_exist().open().await.expect_err("there is no store").to_string();
+    assert!(error.contains("there is no store with the prefix \"shop\""), "{error}");
+    assert_eq!(server.tell("DBSIZE").trim(), ":0");
+    Queue::open(&url).await.expect("it is created");
+    Queue::builder(&url).must_exist().open().await.expect("it is there");
+}
+
+#[tokio::test]
 async fn a_server_that_may_evict_jobs_is_refused_unless_that_cannot_be_seen() {
     let server = Server::start();
     server.tell("CONFIG SET maxmemory-policy volatile-ttl");

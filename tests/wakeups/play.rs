@@ -427,7 +427,7 @@ impl Play {
         let mut partitions: BTreeMap<(usize, String), (bool, u64)> = BTreeMap::new();
         for state in [State::Ready, State::Running, State::Scheduled(ScheduledReason::Delay)] {
             let filter = Filter { state: Some(state), limit: 1_000, ..Filter::default() };
-            for job in store.list(filter).await.expect("the store answers") {
+            for job in flexiq_tests::listed(&**store, filter).await.expect("the store answers") {
                 let task =
                     TASKS.iter().position(|(task, _)| *task == job.task).expect("a task of this world");
                 let (is_ready, running) =

@@ -9,7 +9,7 @@ use super::{Answer, Queue, Shared, limits};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::name::Name;
-use crate::store::{Limits, Store};
+use crate::store::{Absent, Limits, Store};
 
 /// A store to be opened, and the settings of the handle.
 #[derive(Clone)]
@@ -21,6 +21,7 @@ pub struct QueueBuilder {
     max_result: usize,
     limits: Vec<(String, Limit)>,
     clock: Clock,
+    absent: Absent,
 }
 
 /// A limit that this handle declares for a queue, as it was written.
@@ -40,6 +41,7 @@ impl QueueBuilder {
             max_result: 1024 * 1024,
             limits: Vec::new(),
             clock: Clock::system(),
+            absent: Absent::default(),
         }
     }
 
@@ -83,6 +85,14 @@ impl QueueBuilder {
         self.limit(queue, Limit::Rate(rate.into()))
     }
 
+    /// Refuses to open a store that is not there, instead of creating it: nothing is written for a URL that was mistyped.
+    ///
+    /// For programs that only look at what others do, such as the command line.
+    pub fn must_exist(mut self) -> Self {
+        self.absent = Absent::Refuse;
+        self
+    }
+
     fn limit(mut self, queue: impl Into<String>, limit: Limit) -> Self {
         self.limits.push((queue.into(), limit));
         self
@@ -96,12 +106,12 @@ impl QueueBuilder {
         self
     }
 
-    /// Opens the store, creating it if it is not there.
+    /// Opens the store, creating it if it is not there, unless it [`must_exist`](Self::must_exist).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidUrl`] if the URL names no store that this build can open, and what the store says if it cannot
-    /// be opened.
+    /// [`Error::InvalidUrl`] if the URL names no store that this build can open, [`Error::StoreRefused`] if it must exist
+    /// and does not, and what the store says if it cannot be opened.
     pub fn open(self) -> Answer<Queue> {
         Answer::new(async move {
             if self.timeout.is_zero() {
@@ -184,6 +194,7 @@ async fn open_sqlite(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
     let mut options = SqliteOptions::from_url(&settings.url)?;
     options.timeout = settings.timeout;
     options.clock = settings.clock.clone();
+    options.absent = settings.absent;
     Ok(SqliteStore::open(options).await?)
 }
 
@@ -199,6 +210,7 @@ async fn open_redis(settings: &QueueBuilder) -> Result<Arc<dyn Store>> {
     let mut options = RedisOptions::from_url(&settings.url)?;
     options.timeout = settings.timeout;
     options.clock = settings.clock.clone();
+    options.absent = settings.absent;
     Ok(RedisStore::open(options).await?)
 }
 

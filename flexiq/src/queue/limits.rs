@@ -379,7 +379,8 @@ async fn known_partition(store: &dyn Store, task: &str, partition: String) -> Re
     Ok((Name::new("task", task)?, partition_name(what, partition)?))
 }
 
-async fn known_queue(store: &dyn Store, queue: &str) -> Result<Name> {
+/// A queue that is a linked task's home or known to the store.
+pub(super) async fn known_queue(store: &dyn Store, queue: &str) -> Result<Name> {
     let name = Name::new("queue", queue)?;
     let mut known: Vec<Name> = Registry::homes().map(Name::from_static).collect();
     known.extend(store.queues().await?);

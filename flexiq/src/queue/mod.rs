@@ -3,9 +3,11 @@
 //! Everything here checks what it is given and speaks to the `Store` trait; nothing knows which store it is.
 
 mod answer;
+mod arguments;
 mod batch;
 mod builder;
 mod by_name;
+mod cursor;
 mod declared;
 mod draft;
 mod enqueue;
@@ -14,6 +16,7 @@ mod explain_task;
 mod handle;
 mod knobs;
 mod limits;
+mod list;
 mod prometheus;
 mod sentence;
 mod stats;
@@ -28,9 +31,11 @@ use std::time::Duration;
 pub use answer::Answer;
 pub use batch::Batch;
 pub use builder::QueueBuilder;
+pub use cursor::Cursor;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 pub use handle::JobHandle;
+pub use list::{JobPage, Jobs};
 pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 
 use crate::error::Error;

@@ -15,7 +15,7 @@ pub(crate) mod state {
 }
 
 /// A state without its reason: what a filter compares.
-pub(crate) fn state_code(state: State) -> u8 {
+pub fn state_code(state: State) -> u8 {
     match state {
         State::Scheduled(_) => state::SCHEDULED,
         State::Ready => state::READY,

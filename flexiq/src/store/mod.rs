@@ -6,6 +6,7 @@
 
 mod codes;
 mod explanation;
+mod list;
 mod permits;
 mod report;
 mod stats;
@@ -23,14 +24,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use codes::state_code;
 pub use explanation::{
     Cause, Explanation, Holder, LiveWorker, MOST_COUNTED, MOST_LEASES_SEEN, MOST_NAMED, Origin,
 };
+pub use list::{Filter, Listed, MOST_LISTED, MOST_LOOKED_AT, Page, Reached};
 pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
 pub use stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
 pub use types::{
-    Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Filter, Finish,
+    Absent, Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Finish,
     Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Room,
     Scope, Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
@@ -145,8 +148,16 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// A job by its id, wherever it lies.
     fn job(&self, id: JobId) -> Step<'_, Option<Job>>;
 
-    /// Jobs by id, oldest first.
-    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>>;
+    /// The encoded arguments of a job, wherever it lies. `None` if there is no such job.
+    fn payload(&self, id: JobId) -> Step<'_, Option<Payload>>;
+
+    /// A page of jobs: queue by queue, state by state, and in each state in the order that the store has anyway, which
+    /// [`Filter`]'s module tells.
+    ///
+    /// A page is of one queue and looks at [`MOST_LOOKED_AT`] jobs at most, whether they are wanted or not, so that it may be
+    /// short or empty before the end. A list is of many moments: a job that moves on meanwhile may be met twice, and one
+    /// that is put back (retried, released) may be missed.
+    fn list(&self, filter: Filter) -> Step<'_, Page>;
 
     /// Waits until a job has ended, and answers how. `None` if there is no such job.
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>>;

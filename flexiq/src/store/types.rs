@@ -75,6 +75,16 @@ impl fmt::Debug for ProducerId {
     }
 }
 
+/// What is done when a store is opened that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Absent {
+    /// It is created.
+    #[default]
+    Create,
+    /// Nothing is written, and opening is refused.
+    Refuse,
+}
+
 /// A job whose queue is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JobKey {
@@ -466,21 +476,6 @@ pub struct Swept {
     pub requested: u64,
     /// Whether pending jobs are left: ask again.
     pub more: bool,
-}
-
-/// Which jobs to list.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Of this queue.
-    pub queue: Option<Name>,
-    /// Of this task.
-    pub task: Option<Name>,
-    /// In a state of this name, whatever its reason.
-    pub state: Option<State>,
-    /// After this one, in the order of the list: for the next page.
-    pub after: Option<JobId>,
-    /// At most this many, and never more than 1,000.
-    pub limit: usize,
 }
 
 /// How many jobs are in which state.

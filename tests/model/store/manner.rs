@@ -12,6 +12,6 @@ pub enum Manner {
     /// answered again no longer knows what a cap counts, and says that one counts all. Each queue has a copy of what holds:
     /// who brings it notices who is silent, and says when the next will be. A claim looks for the silent only then. A turn
     /// prunes the ends that it has added to, and leaves the others to the beats. Holds that are over are forgotten by a
-    /// beat, and not by a claim. Each named limit has a guard of its own.
+    /// beat, and not by a claim. Each named limit has a guard of its own. A list has shorter names of partitions first.
     Redis,
 }

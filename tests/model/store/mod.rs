@@ -14,6 +14,7 @@ mod guard;
 mod hand;
 mod house;
 mod line;
+mod list;
 mod manner;
 mod meter;
 mod permits;
@@ -33,8 +34,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
-    GiveBack, Hello, JobKey, Name, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
-    Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored,
+    Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -176,8 +177,12 @@ impl Store for ModelStore {
         self.read(|world| world.jobs.get(&id).map(read::show))
     }
 
-    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
-        self.read(|world| read::list(world, &filter))
+    fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {
+        self.read(|world| world.jobs.get(&id).map(|record| record.payload.clone()))
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Page> {
+        self.read(|world| list::list(world, &filter))
     }
 
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {

@@ -1,15 +1,12 @@
 //! What is only read.
 
 use std::collections::BTreeMap;
-use std::mem::discriminant;
 
-use flexiq::internals::{Counts, Filter, Stored, TaskCounts};
+use flexiq::internals::{Counts, Stored, TaskCounts};
 use flexiq::{Job, JobFailure, State};
 
 use super::record::{Cancel, Record};
 use super::world::World;
-
-const MOST_LISTED: usize = 1_000;
 
 /// A job, as people see it.
 pub(super) fn show(record: &Record) -> Job {
@@ -49,19 +46,6 @@ pub(super) fn stored(record: &Record) -> Option<Stored> {
     failure.losses = record.losses;
     failure.last_error = record.last_error.clone();
     Some(Stored::Failure(failure))
-}
-
-pub(super) fn list(world: &World, filter: &Filter) -> Vec<Job> {
-    world
-        .jobs
-        .values()
-        .filter(|record| filter.queue.as_ref().is_none_or(|queue| record.queue == *queue))
-        .filter(|record| filter.task.as_ref().is_none_or(|task| record.task == *task))
-        .filter(|record| filter.state.is_none_or(|state| discriminant(&state) == discriminant(&record.state)))
-        .filter(|record| filter.after.is_none_or(|after| record.id > after))
-        .take(filter.limit.min(MOST_LISTED))
-        .map(show)
-        .collect()
 }
 
 pub(super) fn counts(world: &World) -> Counts {

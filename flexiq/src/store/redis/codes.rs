@@ -60,7 +60,7 @@ pub(super) fn read_body(bytes: &[u8]) -> Option<Body> {
 }
 
 /// The name of a lane that is a partition of a task. No task has such a byte, and no lane's name begins another's.
-pub(super) fn write_lane(task: &Name, partition: &str) -> Vec<u8> {
+pub(super) fn write_lane(task: &str, partition: &str) -> Vec<u8> {
     Packed::default().bytes(task.as_bytes()).byte(LANE).text(partition).0
 }
 

@@ -16,6 +16,7 @@ mod keys;
 mod leased;
 mod line;
 mod link;
+mod list;
 mod open;
 mod options;
 mod permits;
@@ -49,8 +50,8 @@ use self::scripts::Script;
 use self::wire::Parts;
 use super::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter,
-    GiveBack, Hello, JobKey, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn,
-    TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored,
+    Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -100,6 +101,7 @@ impl RedisStore {
                 }
             }
         };
+        let absent = options.absent;
         let shared = Arc::new(Shared {
             link: Link::new(&options, vec![own, called], Arc::new(told))?,
             hub: Hub::default(),
@@ -114,7 +116,7 @@ impl RedisStore {
         });
         // Before the first call, with which the link connects.
         late.get_or_init(|| Arc::downgrade(&shared));
-        open::open(&shared).await?;
+        open::open(&shared, absent).await?;
         Ok(Arc::new(Self { shared }))
     }
 
@@ -284,8 +286,12 @@ impl Store for RedisStore {
         Box::pin(read::job(&self.shared, id))
     }
 
-    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
-        Box::pin(read::list(&self.shared, filter))
+    fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {
+        Box::pin(read::payload(&self.shared, id))
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Page> {
+        Box::pin(list::list(&self.shared, filter))
     }
 
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {

@@ -6,14 +6,15 @@ use super::failure::refused;
 use super::wire::Parts;
 use super::{Shared, scripts};
 use crate::error::{Error, Result};
+use crate::store::Absent;
 
 /// The schema that this build writes.
 const SCHEMA: u32 = 1;
 /// The oldest server: one with the commands of its scripts.
 const OLDEST: (u32, u32) = (6, 2);
 
-/// Checks the server, and marks a store that is new.
-pub(super) async fn open(store: &Shared) -> Result<()> {
+/// Checks the server, and marks a store that is new, or refuses it.
+pub(super) async fn open(store: &Shared, absent: Absent) -> Result<()> {
     match store.call(&redis::cmd("INFO")).await {
         Ok(info) => {
             if let Some(reason) = unfit(&info_text(info)) {
@@ -28,9 +29,20 @@ pub(super) async fn open(store: &Shared) -> Result<()> {
         }
         Err(error) => return Err(error),
     }
-    let args = vec![SCHEMA.to_string().into_bytes()];
+    let newest = match absent {
+        Absent::Create => SCHEMA.to_string(),
+        Absent::Refuse => String::new(),
+    };
+    let args = vec![newest.into_bytes()];
     let answer = store.run_fleet(&scripts::FLEET_OPEN, args).await?;
     let found = u32::try_from(Parts::of(answer, store.place()).number()?).unwrap_or(u32::MAX);
+    if found == 0 {
+        let reason = format!(
+            "there is no store with the prefix {:?}: a worker or a producer creates one when it opens it",
+            store.prefix()
+        );
+        return Err(refused(store.place(), reason, None));
+    }
     if found > SCHEMA {
         return Err(Error::UnsupportedSchema { store: store.place().into(), found, known: SCHEMA });
     }

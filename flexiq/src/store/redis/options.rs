@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::name::Name;
+use crate::store::Absent;
 use crate::store::url::{unescape, unknown_setting};
 
 /// How to open a [`RedisStore`](super::RedisStore).
@@ -25,6 +26,8 @@ pub struct RedisOptions {
     pub clock: Clock,
     /// How long a call may take before it answers [`Error::StoreUnavailable`]. Defaults to 5 s.
     pub timeout: Duration,
+    /// What is done when there is no store there. It is created by default.
+    pub absent: Absent,
 }
 
 /// A server's address.
@@ -107,6 +110,7 @@ impl RedisOptions {
             prefix: Name::from_static("flexiq"),
             clock: Clock::system(),
             timeout: Duration::from_secs(5),
+            absent: Absent::default(),
         };
         if let Some(login) = login {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));

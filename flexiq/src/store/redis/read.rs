@@ -1,30 +1,23 @@
 //! What is only read, and what is done by hand to one job: its queue is looked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use redis::Value;
-
-use super::codes::{read_job, read_state, read_stored, state_code, write_lane};
+use super::codes::{read_body, read_job, read_state, read_stored, write_lane};
 use super::scripts::Script;
 use super::wire::{Parts, Unpacked, unreadable};
 use super::{Shared, keys, scripts};
 use crate::error::Result;
-use crate::job::{Job, JobId, State};
+use crate::job::{Job, JobId};
 use crate::name::Name;
-use crate::store::types::{Cancelled, Counts, Filter, JobKey, Stored, Swept, TaskCounts};
+use crate::store::types::{Cancelled, Counts, JobKey, Payload, Stored, Swept, TaskCounts};
 
-/// A list answers at most this many jobs,
-const MOST_LISTED: usize = 1_000;
-/// and reads so many at once.
-const PAGE: usize = 250;
-/// Bytes of a body that hold all of it but the payload.
+/// Bytes of a body that hold all of it but the payload,
 pub(super) const HEAD: &str = "2048";
+/// and those that hold the payload, too.
+const ALL: &str = "-1";
 
 /// What the name of no task ends with: `MANY_COUNTS` does.
 const NO_TASK: char = '\u{2}';
-
-/// By state: the key in which its jobs stand.
-const KEYS: [&str; 7] = ["scheduled", "lanes", "leases", "succeeded", "dead", "cancelled", "expired"];
 
 pub(super) async fn job(store: &Shared, id: JobId) -> Result<Option<Job>> {
     for queue in store.queues().await? {
@@ -40,7 +33,11 @@ pub(super) async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<
     let mut args = vec![HEAD.into()];
     args.extend(ids.iter().map(|id| id.as_bytes().to_vec()));
     let answer = store.run(&scripts::READ, queue, args).await?;
-    let mut parts = Parts::of(answer, store.place());
+    read_jobs(store, queue, Parts::of(answer, store.place()))
+}
+
+/// The jobs of an answer: id, run and the head of a body each.
+pub(super) fn read_jobs(store: &Shared, queue: &Name, mut parts: Parts<'_>) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     while !parts.is_empty() {
         let (id, run, body) = (parts.bytes()?, parts.bytes()?, parts.bytes()?);
@@ -50,72 +47,17 @@ pub(super) async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<
     Ok(jobs)
 }
 
-pub(super) async fn list(store: &Shared, filter: Filter) -> Result<Vec<Job>> {
-    let mut found: BTreeMap<JobId, Name> = BTreeMap::new();
-    let queues = match &filter.queue {
-        Some(queue) => vec![queue.clone()],
-        None => store.queues().await?,
-    };
-    for queue in queues {
-        for id in ids_in(store, &queue, filter.state).await? {
-            if filter.after.is_none_or(|after| id > after) {
-                found.insert(id, queue.clone());
-            }
+pub(super) async fn payload(store: &Shared, id: JobId) -> Result<Option<Payload>> {
+    for queue in store.queues().await? {
+        let answer = store.run(&scripts::READ, &queue, vec![ALL.into(), id.as_bytes().to_vec()]).await?;
+        let mut parts = Parts::of(answer, store.place());
+        if !parts.is_empty() {
+            let (_id, _run, body) = (parts.bytes()?, parts.bytes()?, parts.bytes()?);
+            let body = read_body(&body).ok_or_else(|| unreadable(store.place(), "a job of another form"))?;
+            return Ok(Some(body.payload));
         }
     }
-    let limit = filter.limit.min(MOST_LISTED);
-    let fits = |job: &Job| {
-        filter.task.as_ref().is_none_or(|task| **task == *job.task)
-            && filter.state.is_none_or(|state| state_code(state) == state_code(job.state))
-    };
-    let mut listed = Vec::new();
-    let mut rest = found.into_iter().peekable();
-    while listed.len() < limit && rest.peek().is_some() {
-        let mut page: BTreeMap<Name, Vec<JobId>> = BTreeMap::new();
-        for (id, queue) in rest.by_ref().take(PAGE) {
-            page.entry(queue).or_default().push(id);
-        }
-        let mut read = Vec::new();
-        for (queue, ids) in page {
-            read.extend(jobs(store, &queue, &ids).await?);
-        }
-        read.sort_by_key(|job| job.id);
-        listed.extend(read.into_iter().filter(fits));
-    }
-    listed.truncate(limit);
-    Ok(listed)
-}
-
-/// The ids of a queue's jobs in a state, or in all: in pieces, so that nobody waits for a long list.
-async fn ids_in(store: &Shared, queue: &Name, state: Option<State>) -> Result<BTreeSet<JobId>> {
-    let wanted = state.map(|state| KEYS[usize::from(state_code(state))]);
-    let mut ids = BTreeSet::new();
-    // In the order of a job's life, so that one which moves on meanwhile is met again.
-    for key in KEYS.into_iter().filter(|key| wanted.is_none_or(|wanted| wanted == *key)) {
-        let name = keys::one_of_queue(store.prefix(), queue, key);
-        let mut cursor = 0;
-        loop {
-            let answer =
-                store.call(redis::cmd("ZSCAN").arg(&name).arg(cursor).arg("COUNT").arg(1_000)).await?;
-            let Value::Array(answer) = answer else { return Err(unreadable(store.place(), "no cursor")) };
-            let mut answer = answer.into_iter();
-            cursor = Parts::of(answer.next().unwrap_or_default(), store.place()).number()?;
-            let mut members = Parts::of(answer.next().unwrap_or_default(), store.place());
-            while !members.is_empty() {
-                let (member, _score) = (members.bytes()?, members.bytes()?);
-                // The last lease is none of a job.
-                if key == "leases" && member.len() > size_of::<JobId>() {
-                    continue;
-                }
-                let at = if key == "lanes" { member.len().saturating_sub(16) } else { 0 };
-                ids.extend(Unpacked(&member[at..]).id().map(JobId::from_bytes));
-            }
-            if cursor == 0 {
-                break;
-            }
-        }
-    }
-    Ok(ids)
+    Ok(None)
 }
 
 pub(super) async fn counts(store: &Shared) -> Result<Counts> {

@@ -81,6 +81,7 @@ of_queue! {
     RETRY "retry";
     DELETE "lib/house" "delete";
     READ "read";
+    LIST "list";
     EXPLAIN "lib/shut" "explain";
     STATS "lib/shut" "stats";
     ENDED "ended";

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
 /// No moment lies beyond this, as in `lua/lib/queue.lua`.
-const FAR: i64 = (1 << 44) - 1;
+pub(super) const FAR: i64 = (1 << 44) - 1;
 
 /// Bytes that are being put together.
 #[derive(Default)]

@@ -28,6 +28,7 @@ mod lanes;
 mod ledger;
 mod limits;
 mod line;
+mod list;
 mod news;
 mod open;
 mod options;
@@ -67,8 +68,8 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
-    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, ProducerId, Scope, Snapshot, Standing, Step, Store,
-    Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Scope, Snapshot, Standing,
+    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -285,8 +286,12 @@ impl Store for SqliteStore {
         self.read(move |connection| read::job(connection, id))
     }
 
-    fn list(&self, filter: Filter) -> Step<'_, Vec<Job>> {
-        self.read(move |connection| read::list(connection, &filter))
+    fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {
+        self.read(move |connection| read::payload(connection, id))
+    }
+
+    fn list(&self, filter: Filter) -> Step<'_, Page> {
+        self.read(move |connection| list::list(connection, &filter))
     }
 
     fn ended(&self, key: JobKey) -> Step<'_, Option<Stored>> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use super::failure::{explain, is_busy};
 use super::options::{Location, SqliteOptions, Synchronous};
 use crate::error::{Effect, Error, Result};
+use crate::store::Absent;
 
 /// The schema that this version writes, and the newest that it understands.
 pub(super) const SCHEMA: u32 = 1;
@@ -20,12 +21,20 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 pub(super) fn open_writer(options: &SqliteOptions, place: &str) -> Result<Connection> {
     check_library(place)?;
     let mut connection = match &options.location {
+        Location::Memory if options.absent == Absent::Refuse => {
+            return Err(absent(place, "a store in memory is new each time that it is opened"));
+        }
         Location::Memory => {
             Connection::open_in_memory().map_err(|error| explain(error, place, Effect::None))?
         }
         Location::File(path) => {
             check_path(path, place)?;
-            open_file(path, OpenFlags::SQLITE_OPEN_CREATE, place)?
+            let extra = match options.absent {
+                Absent::Create => OpenFlags::SQLITE_OPEN_CREATE,
+                Absent::Refuse if path.exists() => OpenFlags::empty(),
+                Absent::Refuse => return Err(absent(place, "there is no such file")),
+            };
+            open_file(path, extra, place)?
         }
     };
     prepare(&mut connection, options).and_then(|()| create(&mut connection)).map_err(
@@ -44,6 +53,7 @@ pub(super) fn open_writer(options: &SqliteOptions, place: &str) -> Result<Connec
             ),
             source: None,
         },
+        Unfit::NoStore => absent(place, "it is a database without flexiq's tables"),
         Unfit::Newer(found) => Error::UnsupportedSchema { store: place.into(), found, known: SCHEMA },
         },
     )?;
@@ -67,12 +77,23 @@ enum Unfit {
     ReadOnly,
     /// Its journal mode stays as it is.
     NoWal(String),
+    /// It must have the tables, and has not.
+    NoStore,
     Newer(u32),
 }
 
 impl From<rusqlite::Error> for Unfit {
     fn from(error: rusqlite::Error) -> Self {
         Self::Driver(error)
+    }
+}
+
+/// The refusal of a store that is not there and is not to be created.
+fn absent(place: &str, why: &str) -> Error {
+    Error::StoreRefused {
+        store: place.into(),
+        reason: format!("{why}: a worker or a producer creates a store when it opens it"),
+        source: None,
     }
 }
 
@@ -144,6 +165,10 @@ fn prepare(connection: &mut Connection, options: &SqliteOptions) -> Result<(), U
     }
     if let Some(found) = newer_schema(connection)? {
         return Err(Unfit::Newer(found));
+    }
+    // Before anything is written: other programs' databases stay as they are.
+    if options.absent == Absent::Refuse && stored_schema(connection)?.is_none() {
+        return Err(Unfit::NoStore);
     }
     let mode: String = patiently(|| connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)))?;
     if options.location != Location::Memory && mode != "wal" {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::store::Absent;
 use crate::store::url::{unescape, unknown_setting};
 
 /// How to open a [`SqliteStore`](super::SqliteStore).
@@ -20,6 +21,8 @@ pub struct SqliteOptions {
     ///
     /// `wait`, `called` and `ended` wait as long as they are asked to.
     pub timeout: Duration,
+    /// What is done when there is no store there. It is created by default.
+    pub absent: Absent,
 }
 
 /// Where the jobs lie.
@@ -48,6 +51,7 @@ impl SqliteOptions {
             location,
             synchronous: Synchronous::default(),
             clock: Clock::system(),
+            absent: Absent::default(),
             timeout: Duration::from_secs(5),
         }
     }

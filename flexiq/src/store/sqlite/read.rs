@@ -1,41 +1,36 @@
-//! What is only read: a job, a list of them, how one has ended, counts, and who is known.
+//! What is only read: a job, its arguments, how it has ended, counts, and who is known.
 
 use std::time::SystemTime;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::codes::{read_id, read_state, read_value, state_code};
-use super::enqueue::{VALUE, read_body};
+use super::codes::{read_id, read_state, read_value};
+use super::enqueue::{PAYLOAD, VALUE, read_body};
 use super::lanes::read_name;
 use crate::clock::Timestamp;
 use crate::job::{Job, JobFailure, JobId, State, Value};
 use crate::name::Name;
-use crate::store::types::{Counts, Filter, Stored, TaskCounts};
-
-/// A list answers at most this many jobs.
-const MOST_LISTED: usize = 1_000;
+use crate::store::types::{Counts, Payload, Stored, TaskCounts};
 
 pub(super) fn job(connection: &Connection, id: JobId) -> rusqlite::Result<Option<Job>> {
     connection
-        .prepare_cached(concat!(include_str!("sql/read_job.sql"), "WHERE jobs.id = ?1"))?
+        .prepare_cached(include_str!("sql/read_job.sql"))?
         .query_row([id.as_bytes()], read_job)
         .optional()
 }
 
-pub(super) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Job>> {
-    connection
-        .prepare_cached(concat!(include_str!("sql/read_job.sql"), include_str!("sql/read_list.sql")))?
-        .query_map(
-            params![
-                filter.queue.as_deref(),
-                filter.task.as_deref(),
-                filter.state.map(state_code),
-                filter.after.as_ref().map(|id| id.as_bytes().as_slice()).unwrap_or_default(),
-                filter.limit.min(MOST_LISTED) as i64,
-            ],
-            read_job,
-        )?
-        .collect()
+/// The encoded arguments of a job.
+pub(super) fn payload(connection: &Connection, id: JobId) -> rusqlite::Result<Option<Payload>> {
+    let row: Option<(u8, Option<Vec<u8>>)> = connection
+        .prepare_cached("SELECT codec, payload FROM flexiq_jobs WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((codec, bytes)) = row else { return Ok(None) };
+    let bytes = match bytes {
+        Some(bytes) => bytes,
+        None => read_body(connection, id.as_bytes(), PAYLOAD)?.unwrap_or_default(),
+    };
+    Ok(Some(Payload { codec, bytes }))
 }
 
 fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {

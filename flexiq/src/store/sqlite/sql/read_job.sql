@@ -5,3 +5,4 @@ SELECT
 FROM flexiq_jobs AS jobs
 JOIN flexiq_lanes AS lanes ON lanes.lane = jobs.lane
 JOIN flexiq_queues AS queues ON queues.queue = jobs.queue
+WHERE jobs.id = ?1
