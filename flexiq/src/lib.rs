@@ -41,6 +41,9 @@ mod store;
 
 mod worker;
 
+#[cfg(feature = "cli")]
+mod cli;
+
 mod policy;
 
 mod clock;
@@ -50,6 +53,11 @@ mod name;
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+
+/// The command line, for its own program.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use cli::main as __cli;
 
 /// The engine's types, for this project's own tests and benchmarks. Exempt from semver.
 #[cfg(feature = "internals")]

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::task::{Declaration, Registry};
 
 /// What is shown instead of a secret.
-pub(crate) const MASK: &str = "•••";
+const MASK: &str = "•••";
 
 impl Queue {
     /// The arguments of a job, keyed by parameter. Those of `#[secret]` parameters are `•••`, and so is what no parameter
@@ -40,6 +40,7 @@ impl Queue {
     }
 
     /// The arguments of a job as they are stored, secrets and all.
+    #[cfg(feature = "cli")]
     pub(crate) fn arguments_unmasked(&self, id: JobId) -> Answer<Map<String, Value>> {
         let store = self.store().clone();
         Answer::new(async move { stored(&*store, id).await })

@@ -159,7 +159,7 @@ fn declared(limits: &[(String, Limit)]) -> Result<BTreeMap<Name, Limits>> {
 }
 
 /// An URL for messages: what stands between the colon and the `@` of its user is a password.
-fn masked(url: &str) -> String {
+pub(crate) fn masked(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     // A password may hold a slash and, written wrongly, a question mark. The path of a SQLite file may hold an @ and no
     // password.

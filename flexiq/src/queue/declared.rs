@@ -1,5 +1,7 @@
 //! What workers have declared of a task that this program does not link.
 
+#[cfg(feature = "cli")]
+use super::{Answer, Queue};
 use crate::error::{Error, Result};
 use crate::policy;
 use crate::store::Store;
@@ -14,6 +16,22 @@ pub(super) async fn declared(store: &dyn Store, task: &str) -> Result<Declaratio
         let nearest = policy::nearest(task, names).map(str::to_owned);
         return Err(Error::Unknown { what: "task", name: task.into(), nearest });
     };
+    read(task, json)
+}
+
+#[cfg(feature = "cli")]
+impl Queue {
+    /// What workers have declared of each task.
+    pub(crate) fn declarations(&self) -> Answer<Vec<Declaration>> {
+        let store = self.store().clone();
+        Answer::new(async move {
+            let known = store.declarations().await?;
+            known.iter().map(|(task, json)| read(task, json)).collect()
+        })
+    }
+}
+
+fn read(task: &str, json: &str) -> Result<Declaration> {
     serde_json::from_str(json).map_err(|error| Error::Decode {
         what: format!("the declaration of task {task}"),
         reason: error.to_string(),

@@ -31,6 +31,8 @@ use std::time::Duration;
 pub use answer::Answer;
 pub use batch::Batch;
 pub use builder::QueueBuilder;
+#[cfg(feature = "cli")]
+pub(crate) use builder::masked;
 pub use cursor::Cursor;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
@@ -149,6 +151,12 @@ impl Queue {
     pub fn counts(&self) -> Answer<Vec<TaskCounts>> {
         let store = self.shared.store.clone();
         Answer::new(async move { Ok(store.counts().await?.tasks) })
+    }
+
+    /// The queues that are known: served by a worker or enqueued to at some time. Sorted.
+    pub fn queues(&self) -> Answer<Vec<String>> {
+        let store = self.shared.store.clone();
+        Answer::new(async move { Ok(store.queues().await?.iter().map(Name::to_string).collect()) })
     }
 
     /// A handle on a store that is already open, for this project's own tests.

@@ -16,7 +16,7 @@ mod returns;
 
 pub use call::Call;
 pub use context::{Context, RunInfo};
-pub use declaration::Declaration;
+pub use declaration::{Declaration, DeclaredParameter};
 pub use definition::{
     Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
     UniqueUntil,
