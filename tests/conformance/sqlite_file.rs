@@ -95,7 +95,7 @@ async fn a_store_that_must_exist_is_refused_where_there_is_none_and_nothing_is_w
     };
     let refusal = async |location| open(location).await.expect_err("there is no store").to_string();
     assert!(refusal(Location::File(file.clone())).await.contains("there is no such file"));
-    assert!(refusal(Location::Memory).await.contains("new each time"));
+    assert!(refusal(Location::Memory).await.contains("for the handle alone"));
     assert!(!file.exists());
 
     let other = Connection::open(&file).expect("the file can be written");

@@ -12,7 +12,13 @@ use crate::queue::Cursor;
 
 /// Looks after the jobs of a flexiq store.
 #[derive(Debug, Parser)]
-#[command(name = "flexiq", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "flexiq",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
 #[command(after_help = "Exit codes: 0 done, 1 not done or the store is away, 2 wrong usage.")]
 pub(super) struct Cli {
     /// The store, such as sqlite://jobs.db or redis://host; without it, that of FLEXIQ_URL
@@ -27,6 +33,14 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Shows what waits, runs and died of each task, and what keeps it
+    Stats,
+    /// Shows the busiest tasks and workers, again and again
+    Top {
+        /// How often
+        #[arg(long, default_value = "1s", value_parser = pause)]
+        every: Duration,
+    },
     /// Lists jobs, by queue and state
     Jobs(Listed),
     /// Lists dead jobs with their last error, the newest first
@@ -42,6 +56,8 @@ pub(super) enum Command {
     Tasks,
     /// Lists the queues, and how many jobs each has in which state
     Queues,
+    /// Lists the workers that are alive, with their slots and what they have run
+    Workers,
     /// Lists the limits and pauses that hold, or changes a limit
     Limits {
         #[command(subcommand)]
@@ -59,6 +75,8 @@ pub(super) enum Command {
     Retry(Which),
     /// Deletes jobs that have ended
     Delete(Which),
+    /// Prints the figures of the store as a page for Prometheus
+    Metrics,
     /// Prints the completions of a shell
     Completions {
         /// The shell
@@ -260,4 +278,10 @@ impl fmt::Display for StateName {
 
 fn rate(text: &str) -> Result<String, String> {
     notation::parse_rates(text).map(|_| text.to_owned())
+}
+
+/// A pause between two looks at the store.
+fn pause(text: &str) -> Result<Duration, String> {
+    let pause = notation::parse_duration(text)?;
+    if pause < Duration::from_millis(100) { Err("100ms or more".into()) } else { Ok(pause) }
 }

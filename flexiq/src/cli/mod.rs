@@ -14,14 +14,18 @@ mod failure;
 mod jobs;
 mod json;
 mod limits;
+mod metrics;
 mod moments;
 mod open;
 mod queues;
 mod report;
 mod show;
+mod stats;
 mod sweep;
 mod tasks;
+mod top;
 mod why;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -50,12 +54,16 @@ pub fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<Report, Failure> {
-    let Cli { url, json: _, command } = cli;
+    let Cli { url, json: as_json, command } = cli;
     if let Command::Completions { shell } = command {
         return Ok(completions::write(shell));
     }
     let queue = open::open(url).await?;
     match command {
+        Command::Stats => stats::stats(&queue).await,
+        Command::Top { every } => top::top(&queue, every, as_json).await,
+        Command::Workers => workers::list(&queue).await,
+        Command::Metrics => metrics::page(&queue).await,
         Command::Jobs(wanted) => jobs::list(&queue, wanted).await,
         Command::Dead(wanted) => jobs::dead(&queue, wanted).await,
         Command::Show(wanted) => show::show(&queue, wanted).await,

@@ -1,68 +1,72 @@
 //! queues: what each holds.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::{Value, json};
 
 use super::columns::{Columns, Head};
 use super::failure::Failure;
 use super::json;
 use super::report::Report;
-use crate::queue::Queue;
-use crate::store::{Scope, TaskCounts};
+use super::stats::kept_by;
+use crate::queue::{Queue, QueueStats, Stats};
+use crate::store::TaskCounts;
 
 pub(super) async fn list(queue: &Queue) -> Result<Report, Failure> {
-    let mut queues: BTreeMap<String, TaskCounts> =
-        queue.queues().await?.into_iter().map(|name| (name, TaskCounts::default())).collect();
-    for counts in queue.counts().await? {
-        add(queues.entry(counts.queue.clone()).or_default(), &counts);
-    }
-    let is_paused: BTreeSet<String> = queue
-        .limits()
-        .await?
-        .into_iter()
-        .filter(|standing| standing.is_paused)
-        .filter_map(|standing| match standing.scope {
-            Scope::Queue(queue) => Some(queue.to_string()),
-            _ => None,
-        })
-        .collect();
+    let stats = queue.stats().await?;
     let mut columns = Columns::new(&[
         Head::Left("QUEUE"),
-        Head::Right("SCHEDULED"),
-        Head::Right("READY"),
+        Head::Right("PENDING"),
+        Head::Right("MAX"),
+        Head::Right("STARTABLE"),
         Head::Right("RUNNING"),
         Head::Right("SUCCEEDED"),
         Head::Right("DEAD"),
         Head::Right("CANCELLED"),
         Head::Right("EXPIRED"),
-        Head::Left("PAUSED"),
+        Head::Left("KEPT BY"),
     ]);
-    let mut list: Vec<Value> = Vec::new();
-    for (name, counts) in queues {
-        let is_paused = is_paused.contains(&name);
+    for queue in &stats.queues {
+        let counts = counts(queue, &stats);
         columns.row([
-            name.clone(),
-            counts.scheduled.to_string(),
-            counts.ready.to_string(),
-            counts.running.to_string(),
+            queue.queue.clone(),
+            queue.pending.to_string(),
+            queue.max_pending.map_or_else(|| "-".into(), |max| max.to_string()),
+            queue.startable.to_string(),
+            queue.running.to_string(),
             counts.succeeded.to_string(),
             counts.dead.to_string(),
             counts.cancelled.to_string(),
             counts.expired.to_string(),
-            if is_paused { "paused".into() } else { "-".into() },
+            kept_by(&queue.shut_by, false, stats.at),
         ]);
-        list.push(json!({ "queue": name, "is_paused": is_paused, "jobs": json::counts(&counts) }));
     }
-    Ok(Report::new(columns.or("no queue is known yet"), json!({ "queues": list })))
+    let queues: Vec<Value> = stats.queues.iter().map(|queue| json(queue, &stats)).collect();
+    Ok(Report::new(columns.or("no queue is known yet"), json!({ "queues": queues })))
 }
 
-fn add(sum: &mut TaskCounts, counts: &TaskCounts) {
-    sum.scheduled += counts.scheduled;
-    sum.ready += counts.ready;
-    sum.running += counts.running;
-    sum.succeeded += counts.succeeded;
-    sum.dead += counts.dead;
-    sum.cancelled += counts.cancelled;
-    sum.expired += counts.expired;
+/// A queue for programs.
+pub(super) fn json(queue: &QueueStats, stats: &Stats) -> Value {
+    json!({
+        "queue": queue.queue,
+        "jobs": json::counts(&counts(queue, stats)),
+        "pending": queue.pending,
+        "max_pending": queue.max_pending,
+        "startable": queue.startable,
+        "is_paused": queue.is_paused,
+        "shut_by": queue.shut_by.iter().map(json::cause).collect::<Vec<_>>(),
+    })
+}
+
+/// The jobs of all its tasks.
+fn counts(queue: &QueueStats, stats: &Stats) -> TaskCounts {
+    let mut sum = TaskCounts { queue: queue.queue.clone(), ..TaskCounts::default() };
+    for task in stats.tasks.iter().filter(|task| task.queue == queue.queue) {
+        sum.scheduled += task.counts.scheduled;
+        sum.ready += task.counts.ready;
+        sum.running += task.counts.running;
+        sum.succeeded += task.counts.succeeded;
+        sum.dead += task.counts.dead;
+        sum.cancelled += task.counts.cancelled;
+        sum.expired += task.counts.expired;
+    }
+    sum
 }

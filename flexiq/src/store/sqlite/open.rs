@@ -22,7 +22,11 @@ pub(super) fn open_writer(options: &SqliteOptions, place: &str) -> Result<Connec
     check_library(place)?;
     let mut connection = match &options.location {
         Location::Memory if options.absent == Absent::Refuse => {
-            return Err(absent(place, "a store in memory is new each time that it is opened"));
+            return Err(Error::StoreRefused {
+                store: place.into(),
+                reason: "a store in memory is there for the handle alone that opened it".into(),
+                source: None,
+            });
         }
         Location::Memory => {
             Connection::open_in_memory().map_err(|error| explain(error, place, Effect::None))?
