@@ -30,7 +30,7 @@ impl Bench {
     }
 
     async fn all(&self) -> Vec<Job> {
-        self.store.list(Filter { limit: 10, ..Filter::default() }).await.expect("the store answers")
+        self.store.list(Filter { limit: 10, ..Filter::default() }).await.expect("the store answers").jobs
     }
 
     async fn report(&self, worker: WorkerId, report: Option<&str>) {

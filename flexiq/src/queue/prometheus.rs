@@ -7,7 +7,7 @@
 use std::fmt::{self, Write};
 use std::time::SystemTime;
 
-use super::{Answer, Queue, SlotStats, Stats, TaskStats, WorkerStats};
+use super::{Answer, Queue, Stats, TaskStats};
 
 impl Queue {
     /// The figures of the whole store in the text format of Prometheus, for a page of your own web server: answer it with
@@ -107,14 +107,14 @@ fn of_workers(page: &mut Page, stats: &Stats) {
     page.gauge("flexiq_workers", "Live workers.");
     page.value(&[], stats.workers.len());
     page.gauge("flexiq_fleet_slots", "Slots of all live workers by kind and state, as of their last beats.");
-    let kinds: [(&str, fn(&WorkerStats) -> SlotStats); 2] =
-        [("async", |worker| worker.async_slots), ("plain", |worker| worker.plain_slots)];
-    for (kind, slots) in kinds {
-        let sum = |of: fn(SlotStats) -> u32| -> u64 {
-            stats.workers.iter().map(|worker| u64::from(of(slots(worker)))).sum()
-        };
-        let (total, busy) = (sum(|slots| slots.total), sum(|slots| slots.busy));
-        page.value(&[("kind", kind), ("state", "free")], total.saturating_sub(busy));
+    for kind in ["async", "plain"] {
+        let (mut free, mut busy) = (0, 0);
+        for worker in &stats.workers {
+            let slots = if kind == "async" { worker.async_slots } else { worker.plain_slots };
+            free += u64::from(slots.total.saturating_sub(slots.busy));
+            busy += u64::from(slots.busy);
+        }
+        page.value(&[("kind", kind), ("state", "free")], free);
         page.value(&[("kind", kind), ("state", "busy")], busy);
     }
     page.gauge(

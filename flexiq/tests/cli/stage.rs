@@ -96,7 +96,7 @@ impl Ran {
 }
 
 fn quoted(word: &str) -> String {
-    if word.contains(|char: char| char == ' ' || char == '"') { format!("'{word}'") } else { word.to_owned() }
+    if word.contains([' ', '"']) { format!("'{word}'") } else { word.to_owned() }
 }
 
 /// The program, with nothing of this process's environment that would change it.
