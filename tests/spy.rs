@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, GiveBack,
-    Hello, JobKey, Name, Page, Payload, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
+    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding, GiveBack,
+    Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
     Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
@@ -284,6 +284,10 @@ impl Store for Spy {
 
     fn stats(&self) -> Step<'_, Snapshot> {
         self.store.stats()
+    }
+
+    fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
+        self.store.check(repair)
     }
 }
 

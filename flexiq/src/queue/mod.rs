@@ -9,6 +9,7 @@ mod builder;
 mod by_name;
 mod cursor;
 mod declared;
+mod doctor;
 mod draft;
 mod enqueue;
 mod explain;
@@ -34,6 +35,7 @@ pub use builder::QueueBuilder;
 #[cfg(feature = "cli")]
 pub(crate) use builder::masked;
 pub use cursor::Cursor;
+pub use doctor::Checkup;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 pub use handle::JobHandle;

@@ -6,6 +6,7 @@
 
 mod codes;
 mod explanation;
+mod finding;
 mod list;
 mod permits;
 mod report;
@@ -28,6 +29,7 @@ pub use codes::state_code;
 pub use explanation::{
     Cause, Explanation, Holder, LiveWorker, MOST_COUNTED, MOST_LEASES_SEEN, MOST_NAMED, Origin,
 };
+pub use finding::{Finding, FindingKind, MOST_FINDINGS, Repair};
 pub use list::{Filter, Listed, MOST_LISTED, MOST_LOOKED_AT, Page, Reached};
 pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
@@ -197,6 +199,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// It changes nothing, and its work does not grow with the number of jobs. What time alone does is told as it was when
     /// a claim or a beat last did it. Where each queue has steps of its own, each is seen at its own moment.
     fn stats(&self) -> Step<'_, Snapshot>;
+
+    /// Looks whether everything that is stored goes together, and repairs what does not if that is wanted; answers at most
+    /// [`MOST_FINDINGS`]. In a sound store it finds nothing, whatever is under way.
+    ///
+    /// Its time grows with the store. Each of its steps has a bound where others wait for it.
+    fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>>;
 }
 
 /// The refusal of a batch that would not fit into an empty queue or partition.

@@ -49,8 +49,8 @@ use self::permits::InUse;
 use self::scripts::Script;
 use self::wire::Parts;
 use super::{
-    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter,
-    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Scope, Snapshot, Standing, Step, Store, Stored,
+    Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
+    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing, Step, Store, Stored,
     Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
@@ -332,5 +332,9 @@ impl Store for RedisStore {
 
     fn stats(&self) -> Step<'_, Snapshot> {
         Box::pin(stats::stats(&self.shared))
+    }
+
+    fn check(&self, _repair: Repair) -> Step<'_, Vec<Finding>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn beat(write: &Write<'_>, lease: Duration, every: Duration) -> rusql
 pub(super) fn may_reap(write: &Write<'_>) -> rusqlite::Result<bool> {
     let connection = write.connection;
     let now = write.now.as_millis();
-    let lease = get(connection, "lease_ms")?.unwrap_or(LEASE_MS);
+    let lease = lease_ms(connection)?;
     let quiet = get(connection, "quiet_ms")?.unwrap_or(lease * 2 / 5);
     // Where nobody has ever beaten, nobody holds a lease.
     let Some(beat_at) = get(connection, "beat_at")? else { return Ok(true) };
@@ -43,6 +43,11 @@ pub(super) fn may_reap(write: &Write<'_>) -> rusqlite::Result<bool> {
 /// Nothing is reaped before this moment.
 pub(super) fn reap_after(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(get(connection, "reap_after")?.unwrap_or(i64::MIN))
+}
+
+/// How long a lease lasts, as the last beat said.
+pub(super) fn lease_ms(connection: &Connection) -> rusqlite::Result<i64> {
+    Ok(get(connection, "lease_ms")?.unwrap_or(LEASE_MS))
 }
 
 fn get(connection: &Connection, key: &str) -> rusqlite::Result<Option<i64>> {

@@ -8,6 +8,7 @@ mod bells;
 mod call;
 mod called;
 mod cancel;
+mod check;
 mod claim;
 mod codes;
 mod declared;
@@ -52,6 +53,7 @@ mod writer;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -68,13 +70,16 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
-    Filter, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Scope, Snapshot, Standing,
+    Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing,
     Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId};
 use crate::name::Name;
+
+/// A check looks at all that is stored: its caller waits for the answer this long.
+const LONGEST_CHECK: Duration = Duration::from_secs(60 * 60);
 
 /// A store in one SQLite database.
 pub struct SqliteStore {
@@ -349,6 +354,22 @@ impl Store for SqliteStore {
         let now = self.options.clock.now();
         self.read(move |connection| stats::stats(connection, now))
     }
+
+    fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
+        let now = self.options.clock.now();
+        Box::pin(async move {
+            if let Location::File(path) = &self.options.location {
+                let found = check::look_at_file(path, self.place.clone(), now).await?;
+                // A damaged file would only be damaged further.
+                let is_damaged = found.iter().any(|finding| finding.kind == FindingKind::File);
+                if found.is_empty() || is_damaged || !repair.is_wanted() {
+                    return Ok(found);
+                }
+            }
+            let asked = self.writer.ask(Priority::Normal, move |write| check::check(write, repair));
+            asked.within(LONGEST_CHECK, &self.place).await
+        })
+    }
 }
 
 /// Someone who waits for the end of a job, and is forgotten when this is dropped.
@@ -374,8 +395,6 @@ impl Drop for Awaited<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use rusqlite::StatementStatus;
 
     use super::*;
