@@ -13,6 +13,7 @@ mod pages {
 
     page!(Readme, "../README.md");
     page!(ComingFrom, "../book/src/coming-from.md");
+    page!(Doctor, "../book/src/doctor.md");
     page!(Enqueueing, "../book/src/enqueueing.md");
     page!(Endings, "../book/src/endings.md");
     page!(Knobs, "../book/src/knobs.md");

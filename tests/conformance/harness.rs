@@ -76,7 +76,7 @@ macro_rules! on_store {
         $(#[$attribute])*
         #[tokio::test]
         async fn $store() {
-            check(Bench::$store().await).await;
+            Bench::$store().await.check(check).await;
         }
     };
 }
@@ -90,7 +90,8 @@ pub(crate) struct Bench {
     pub(crate) living: WorkerId,
     /// How long a message of the store may be on its way: real time.
     travel: Duration,
-    _folder: Option<Folder>,
+    /// Where its file lies.
+    folder: Option<Folder>,
 }
 
 /// A folder that is deleted at the end of its test.
@@ -165,9 +166,16 @@ impl Bench {
         folder: Option<Folder>,
     ) -> Self {
         let living = WorkerId::new();
-        let bench = Self { store, hands, living, travel, _folder: folder };
+        let bench = Self { store, hands, living, travel, folder };
         bench.register(living).await;
         bench
+    }
+
+    /// Carries out a test. Whatever it did, its store is sound at the end.
+    pub(crate) async fn check<Checked: Future<Output = ()>>(mut self, check: impl FnOnce(Self) -> Checked) {
+        let (store, _folder) = (self.store.clone(), self.folder.take());
+        check(self).await;
+        assert_eq!(store.check(Repair::Nothing).await.expect("the store is checked"), []);
     }
 
     pub(crate) async fn register(&self, worker: WorkerId) {

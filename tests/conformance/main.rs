@@ -9,6 +9,10 @@ mod cancel;
 mod caps;
 mod claim;
 mod declared;
+mod doctor;
+#[cfg(feature = "redis")]
+mod doctor_redis;
+mod doctor_sqlite;
 mod ended;
 mod ends;
 mod enqueue;

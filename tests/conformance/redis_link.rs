@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flexiq::internals::redis::{RedisOptions, RedisStore};
 use flexiq::internals::{Change, Clock, Due, Enqueue, JobKey, NewJob, Scope};
-use flexiq::{Effect, Error, State};
+use flexiq::{Cause, Effect, Error, State};
 use flexiq_tests::redis_server::Server;
 
 use crate::harness::*;
@@ -67,6 +67,37 @@ async fn a_full_server_takes_no_job_and_still_lets_what_runs_be_finished() {
         (1, 0, 1),
         "the refusal left nothing behind"
     );
+}
+
+/// Commands that the server has carried out, those of scripts among them, beside those that look.
+fn calls(server: &Server) -> u64 {
+    let told = server.tell("INFO commandstats");
+    let counted =
+        told.lines().filter(|line| !line.contains("cmdstat_info") && !line.contains("cmdstat_ping"));
+    let calls = counted.filter_map(|line| line.split_once("calls=")?.1.split(',').next());
+    calls.map(|calls| calls.parse::<u64>().expect("a number")).sum()
+}
+
+#[tokio::test]
+async fn a_look_costs_the_same_however_much_waits() {
+    let mut costs = Vec::new();
+    for thousands in [2, 20] {
+        let server = Server::start();
+        let bench = Bench::on(open(&server).await).await;
+        bench.set_task("send", Change::MaxConcurrent(Some(1))).await;
+        let mut last = None;
+        for _ in 0..thousands {
+            last = bench.enqueue_many("q", jobs("send", 1_000)).await.last().map(|stored| stored.id);
+        }
+        bench.claim(bench.living, &["send"], 1).await;
+        bench.counts("send").await;
+        let before = calls(&server);
+        assert_eq!(bench.counts("send").await.ready, thousands * 1_000 - 1);
+        let told = bench.explain(last.expect("jobs were stored")).await;
+        assert!(told.causes.contains(&Cause::Behind { jobs: 1_000, outranked: false }), "{told:?}");
+        costs.push(calls(&server) - before);
+    }
+    assert!(costs[0] > 10 && costs[0] == costs[1], "{costs:?}");
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use flexiq::Queue;
+
 /// A store and a folder for one test, the folder removed at its end.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
@@ -25,8 +27,24 @@ impl Place {
         self.url.clone()
     }
 
+    /// Looks whether all that is stored goes together, whatever was killed and whoever still runs.
+    fn look_whether_sound(&self) {
+        let found = Queue::open(self.url()).blocking().and_then(|queue| queue.doctor().blocking());
+        let found = found.expect("the store is checked");
+        assert!(found.is_empty(), "the store is not sound: {found:#?}");
+    }
+
     /// The folder of the ledgers.
     pub(crate) fn ledger(&self) -> PathBuf {
         self.folder.path().join("ledger")
+    }
+}
+
+/// Whatever a test has done, its store is sound at the end.
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.look_whether_sound();
+        }
     }
 }

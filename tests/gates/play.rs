@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use flexiq::JobId;
 use flexiq::internals::{
-    Beat, Cancelled, Declared, Due, Enqueue, Finish, Hello, Lapse, LeaseId, NewJob, Outset, Payload, Scope,
-    Store, Turn, WorkerId,
+    Beat, Cancelled, Declared, Due, Enqueue, Finish, Hello, Lapse, LeaseId, NewJob, Outset, Payload, Repair,
+    Scope, Store, Turn, WorkerId,
 };
 use flexiq_tests::ledger::{Act, Deed, Lane};
 
@@ -54,6 +54,8 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Vec<Act> {
         play.take(step).await;
         play.see_lapses().await;
     }
+    let found = play.handle().check(Repair::Nothing).await.expect("the store is checked");
+    assert!(found.is_empty(), "the store is not sound: {found:#?}");
     play.witness.acts
 }
 

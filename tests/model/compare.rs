@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use flexiq::internals::{Counts, Filter, JobKey, Name, Snapshot};
+use flexiq::internals::{Counts, Filter, JobKey, Name, Repair, Snapshot};
 use flexiq::{Job, JobId, State};
 use proptest::test_runner::TestCaseError;
 
@@ -58,6 +58,11 @@ pub(crate) async fn compare_ends(sides: &Sides, jobs: &BTreeMap<JobId, Job>) -> 
         compare_end(sides, job).await?;
     }
     Ok(())
+}
+
+/// Compares what a check finds: the model has nothing to find.
+pub(crate) async fn compare_soundness(sides: &Sides) -> Result<(), TestCaseError> {
+    sides.ask("check", |store| store.check(Repair::Nothing)).await.map(drop)
 }
 
 async fn compare_end(sides: &Sides, job: &Job) -> Result<(), TestCaseError> {

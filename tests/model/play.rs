@@ -8,7 +8,7 @@ use flexiq::{Job, JobId};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 
-use crate::compare::{compare, compare_ends, compare_filtered};
+use crate::compare::{compare, compare_ends, compare_filtered, compare_soundness};
 use crate::fleet::{Worker, pick};
 use crate::limits::{Declaration, name};
 use crate::permits::Permits;
@@ -44,7 +44,8 @@ pub(crate) async fn play(history: &History, kind: Kind) -> Played {
         play.permits.look(play.sides.clock.now());
         play.jobs = compare(&play.sides, &play.jobs).await.map_err(|error| at(number, error))?;
     }
-    compare_ends(&play.sides, &play.jobs).await
+    compare_ends(&play.sides, &play.jobs).await?;
+    compare_soundness(&play.sides).await
 }
 
 fn at(number: usize, error: TestCaseError) -> TestCaseError {

@@ -57,6 +57,7 @@ async fn the_user_of_the_book_can_do_all_that_flexiq_does() {
     until(&queue, long.id(), "it is told", |job| job.state == State::Cancelled).await;
     assert!(queue.delete(long.id()).await.expect("deleted"));
     queue.limits().await.expect("shown");
+    assert_eq!(queue.doctor().fix().await.expect("checked"), []);
     pass(LEASE.as_millis() as u64).await;
     worker.shutdown().await.expect("it stops");
     let failures = server.tell("ACL LOG");
@@ -91,7 +92,7 @@ fn the_line_of_the_book_names_the_commands_of_the_scripts_and_no_others() {
     let sent = ["ping", "info", "subscribe", "eval", "evalsha", "zscan"];
     let mut used: BTreeSet<String> = sent.map(Into::into).into_iter().collect();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../flexiq/src/store/redis");
-    for folder in ["lua", "lua/lib"] {
+    for folder in ["lua", "lua/lib", "lua/check"] {
         for file in std::fs::read_dir(source.join(folder)).expect("the sources are there") {
             let path = file.expect("it can be read").path();
             if path.is_file() {

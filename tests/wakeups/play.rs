@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use flexiq::internals::{
     Beat, Change, Claim, Claimed, Declared, Due, Enqueue, Filter, Finish, Held, Hello, Hold, Lapse, Limits,
-    NewJob, Outset, Payload, Rate, ScheduledReason, Scope, Timestamp, Transition, Turn, Value, WorkerId,
+    NewJob, Outset, Payload, Rate, Repair, ScheduledReason, Scope, Timestamp, Transition, Turn, Value,
+    WorkerId,
 };
 use flexiq::{JobId, State};
 use proptest::sample::Index;
@@ -91,7 +92,10 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
         }
     }
     play.settle().await?;
+    // With sleepers that have nothing to start, and again when they were asked.
+    play.look_whether_sound().await?;
     play.ask_sleepers().await?;
+    play.look_whether_sound().await?;
     Ok(play.tally)
 }
 
@@ -487,6 +491,15 @@ impl Play {
             }
         }
         Ok(())
+    }
+
+    /// All that is stored goes together.
+    async fn look_whether_sound(&self) -> Played {
+        let found = self.stand.handles[0].check(Repair::Nothing).await.expect("the store is checked");
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(TestCaseError::fail(format!("the store is not sound: {found:#?}"))),
+        }
     }
 
     /// A worker that sleeps has nothing to start.

@@ -128,10 +128,11 @@ mod tests {
 
     #[test]
     fn a_finding_is_told_with_its_place_what_follows_and_whether_it_was_repaired() {
-        let finding = Finding::new(FindingKind::Count, "3 jobs are counted as ready", "2 are");
+        let finding =
+            Finding::new(FindingKind::Count, "the count of jobs that are ready is 3", "it should be 2");
         assert_eq!(
             finding.clone().in_queue("q").of_task("send").repaired(true).to_string(),
-            "Task send, queue q: 3 jobs are counted as ready, but 2 are. \
+            "Task send, queue q: the count of jobs that are ready is 3, but it should be 2. \
              What is shown is wrong, and caps, max_pending and retention go by it. Repaired."
         );
         let id = JobId::from_bytes([1; 16]);
@@ -143,6 +144,6 @@ mod tests {
             "Job 01010101-0101-0101-0101-010101010101, queue q: it is running without a lease, but each run has \
              one. If nobody runs the job any more, nobody would ever take it back. Not repaired."
         );
-        assert!(finding.to_string().starts_with("The store: 3 jobs"));
+        assert!(finding.to_string().starts_with("The store: the count"));
     }
 }

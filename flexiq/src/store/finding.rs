@@ -37,9 +37,9 @@ pub struct Finding {
     pub task: Option<String>,
     /// The job that it concerns, if it concerns one.
     pub job: Option<JobId>,
-    /// What was found, such as "3 jobs are counted as ready".
+    /// What was found, such as "the count of jobs that are ready is 3".
     pub found: String,
-    /// What should be there, such as "2 are ready".
+    /// What should be there, such as "it should be 2".
     pub expected: String,
     /// Whether it was repaired.
     pub is_repaired: bool,

@@ -170,7 +170,7 @@ pub(super) fn scope_key(scope: &Scope) -> String {
 }
 
 /// The gate of a scope in a queue, as its keys name it; `None` for another queue.
-fn gate_name(scope: &Scope, queue: &Name) -> Option<Vec<u8>> {
+pub(super) fn gate_name(scope: &Scope, queue: &Name) -> Option<Vec<u8>> {
     match scope {
         Scope::Queue(of) => (of == queue).then(Vec::new),
         Scope::Task(task) => Some(task.as_bytes().to_vec()),

@@ -4,8 +4,10 @@
 //! lies where. Bells are messages of the server: a script that makes something startable picks the worker that waits
 //! longest, and tells it.
 
+mod check;
 mod codes;
 mod connection;
+mod copies;
 mod enqueue;
 mod explain;
 mod extend;
@@ -334,7 +336,7 @@ impl Store for RedisStore {
         Box::pin(stats::stats(&self.shared))
     }
 
-    fn check(&self, _repair: Repair) -> Step<'_, Vec<Finding>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
+    fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
+        Box::pin(check::check(&self.shared, repair))
     }
 }

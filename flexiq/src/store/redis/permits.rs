@@ -108,7 +108,7 @@ pub(super) async fn look_after(store: &Shared, within: Duration, seen: Seen) -> 
     Ok(())
 }
 
-async fn run(
+pub(super) async fn run(
     store: &Shared,
     within: Duration,
     script: &Script,

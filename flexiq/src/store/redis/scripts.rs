@@ -84,6 +84,9 @@ of_queue! {
     LIST "list";
     EXPLAIN "lib/shut" "explain";
     STATS "lib/shut" "stats";
+    CHECK "check/found" "check/jobs" "check/partitions" "check/places" "check/counts" "check/bells" "check/room" "check";
+    COPY "copy";
+    KEYS_OF_QUEUE "keys";
     ENDED "ended";
 }
 
@@ -96,6 +99,9 @@ of_fleet! {
     FLEET_LIMIT "fleet_limit"
     FLEET_EXPLAIN "fleet_explain"
     FLEET_STATS "fleet_stats"
+    FLEET_LIMITS "fleet_limits"
+    FLEET_VERSION "fleet_version"
+    KEYS_OF_FLEET "keys"
     FLEET_NAME "fleet_name"
     FLEET_UNNAME "fleet_unname"
 }
@@ -104,4 +110,6 @@ of_limit! {
     ACQUIRE "acquire"
     GIVE_BACK "give_back"
     RENEW "renew"
+    CHECK_LIMIT "check_limit"
+    KEYS_OF_LIMIT "keys"
 }

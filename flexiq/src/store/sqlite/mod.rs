@@ -476,6 +476,47 @@ mod tests {
         assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
     }
 
+    /// Steps of SQLite's machine that the questions of people have taken since this was asked last.
+    async fn look_steps(store: &SqliteStore) -> i32 {
+        let asked = store.writer.ask(Priority::Normal, |write| {
+            let mut steps = 0;
+            for sql in [
+                include_str!("sql/read_counts.sql"),
+                concat!(include_str!("sql/read_job.sql"), "WHERE jobs.id = ?1"),
+                include_str!("sql/explain_behind.sql"),
+                include_str!("sql/explain_holders.sql"),
+                include_str!("sql/explain_workers.sql"),
+            ] {
+                steps += write.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);
+            }
+            Ok(steps)
+        });
+        asked.within(store.options.timeout, &store.place).await.expect("the store answers")
+    }
+
+    #[tokio::test]
+    async fn a_look_costs_the_same_however_much_waits() {
+        let mut costs = Vec::new();
+        for thousands in [2, 20] {
+            let store = in_memory().await;
+            store.limit(Scope::Task(name("free")), Change::MaxConcurrent(Some(1))).await.expect("set");
+            let mut last = None;
+            for _ in 0..thousands {
+                let stored = store.enqueue(batch("free", 1_000, 2)).await.expect("stored");
+                last = stored.last().map(|stored| stored.id);
+            }
+            store.turn(Arc::new(turn(1, vec![], 1))).await.expect("answers");
+            look_steps(&store).await;
+            let counts = store.counts().await.expect("answers");
+            assert_eq!(counts.tasks[0].ready, thousands * 1_000 - 1);
+            let told =
+                store.explain(last.expect("jobs were stored")).await.expect("answers").expect("it is there");
+            assert!(told.causes.contains(&crate::store::Cause::Behind { jobs: 1_000, outranked: false }));
+            costs.push(look_steps(&store).await);
+        }
+        assert!(costs[0] > 100 && costs[0] == costs[1], "{costs:?}");
+    }
+
     /// SQLite's steps in what an ask for a permit reads of the line, since this was asked last.
     async fn ask_steps(store: &SqliteStore) -> i32 {
         let asked = store.writer.ask(Priority::Normal, |write| {

@@ -99,8 +99,8 @@ impl Round<'_> {
         let of = if partition.is_empty() { String::new() } else { format!(" of partition {partition:?}") };
         let mut finding = Finding::new(
             FindingKind::Count,
-            format!("{kept} jobs{of} are counted as {counter}"),
-            format!("{there} are"),
+            format!("the count of jobs{of} that are {counter} is {kept}"),
+            format!("it should be {there}"),
         );
         (finding.queue, finding.task) = (name.clone(), task.clone());
         self.found(finding, |connection| {
