@@ -18,6 +18,7 @@ use super::store_log::{StoreLog, Told};
 const WORKERS: usize = 3;
 const SLOTS: usize = 8;
 const KILLS: usize = 40;
+const KILLS_TO_A_CHECK: usize = 10;
 /// What the crew's workers say to the store.
 const LEASE_MS: i64 = 2_000;
 /// A lease is taken back so long after its end at the latest, on a machine that does much else beside.
@@ -44,6 +45,11 @@ fn no_kill_loses_a_job_or_finishes_one_twice_or_breaks_a_limit() {
         while Instant::now() < nap {
             feeder.feed(&mut chance);
             sleep(Duration::from_millis(20));
+        }
+        // Beside a fleet that runs, and that was killed in the middle of anything.
+        if kills % KILLS_TO_A_CHECK == 0 {
+            let found = queue.doctor().fix().blocking().expect("the store is checked");
+            assert!(found.is_empty(), "the store is not sound: {found:#?}");
         }
         kills += 1;
         hits += usize::from(crew.kill_one(chance.usize(..WORKERS)) > 0);

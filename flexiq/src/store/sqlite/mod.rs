@@ -356,10 +356,9 @@ impl Store for SqliteStore {
     }
 
     fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
-        let now = self.options.clock.now();
         Box::pin(async move {
             if let Location::File(path) = &self.options.location {
-                let found = check::look_at_file(path, self.place.clone(), now).await?;
+                let found = check::look_at_file(path, self.place.clone(), self.options.clock.clone()).await?;
                 // A damaged file would only be damaged further.
                 let is_damaged = found.iter().any(|finding| finding.kind == FindingKind::File);
                 if found.is_empty() || is_damaged || !repair.is_wanted() {
@@ -498,7 +497,10 @@ mod tests {
     async fn a_look_costs_the_same_however_much_waits() {
         let mut costs = Vec::new();
         for thousands in [2, 20] {
-            let store = in_memory().await;
+            // Whether two are of one moment costs a step.
+            let mut options = SqliteOptions::new(Location::Memory);
+            options.clock = Clock::manual(Timestamp::from_millis(1_700_000_000_000)).0;
+            let store = SqliteStore::open(options).await.expect("the store opens");
             store.limit(Scope::Task(name("free")), Change::MaxConcurrent(Some(1))).await.expect("set");
             let mut last = None;
             for _ in 0..thousands {

@@ -21,7 +21,7 @@ use super::guard::lease_ms;
 use super::house::{all_moments, all_waiting};
 use super::open::open_reader;
 use super::write::Write;
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Effect, Result};
 use crate::store::finding::{Finding, FindingKind, MOST_FINDINGS, Repair};
 
@@ -43,21 +43,22 @@ struct Round<'a> {
 }
 
 /// Looks at a file, on a thread and a connection of its own, and changes nothing.
-pub(super) async fn look_at_file(path: &Path, place: Arc<str>, now: Timestamp) -> Result<Vec<Finding>> {
+pub(super) async fn look_at_file(path: &Path, place: Arc<str>, clock: Clock) -> Result<Vec<Finding>> {
     let path = path.to_owned();
     let (found, answer) = oneshot::channel();
     let look = move || -> Result<Vec<Finding>> {
         let connection = open_reader(&path, &place)?;
-        look_at_all(&connection, now).map_err(|error| explain(error, &place, Effect::None))
+        look_at_all(&connection, &clock).map_err(|error| explain(error, &place, Effect::None))
     };
     let thread = std::thread::Builder::new().name("flexiq-sqlite-check".into());
     thread.spawn(move || found.send(look())).map_err(|error| super::no_thread("this process", error))?;
     answer.await.unwrap_or_else(|_| unreachable!("the thread that looks always answers"))
 }
 
-fn look_at_all(connection: &Connection, now: Timestamp) -> rusqlite::Result<Vec<Finding>> {
-    // One moment of the file, whatever is written meanwhile.
-    connection.execute_batch("BEGIN")?;
+fn look_at_all(connection: &Connection, clock: &Clock) -> rusqlite::Result<Vec<Finding>> {
+    // One moment of the file from the first read on, whatever is written meanwhile; and no step that it shows came later.
+    connection.execute_batch("BEGIN; SELECT 1 FROM flexiq_meta")?;
+    let now = clock.now();
     let damages = damages(connection)?;
     // From pages that are damaged nothing can be learned.
     if !damages.is_empty() {
@@ -86,6 +87,7 @@ pub(super) fn check(write: &mut Write<'_>, repair: Repair) -> Tried<Vec<Finding>
     if findings.iter().any(|finding| finding.is_repaired) {
         // Rows of lanes may have gone.
         write.lanes.forget();
+        write.news.is_room_anywhere = true;
         write.news.waiting.extend(all_waiting(write.connection)?);
         for (queue, moment) in all_moments(write.connection)? {
             write.news.put_in(&queue, moment);
