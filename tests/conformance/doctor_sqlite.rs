@@ -72,6 +72,10 @@ async fn counters_are_counted_anew() {
             "the count of jobs that are running is 9, but it should be 1",
         ),
         ("UPDATE flexiq_partitioned SET startable = 9", "the count of jobs that are startable is 9"),
+        (
+            "UPDATE flexiq_partitioned SET dead = 9",
+            "the count of jobs that are dead is 9, but it should be 0",
+        ),
         ("UPDATE flexiq_queues SET pending = 1", "the count of jobs that are pending is 1"),
         ("UPDATE flexiq_queues SET succeeded = -1", "the count of jobs that are succeeded is -1"),
     ] {

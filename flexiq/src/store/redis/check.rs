@@ -43,7 +43,7 @@ const MOST_COUNTED: &str = "10000";
 /// A step of a scan reads about so many bytes,
 const BYTES_AT_ONCE: i64 = 256 * 1024;
 /// and at most about so many members.
-const MOST_AT_ONCE: i64 = 500;
+const MOST_AT_ONCE: i64 = 100;
 /// The first step of a scan does not know yet how large bodies are.
 const FIRST_AT_ONCE: i64 = 50;
 

@@ -506,6 +506,9 @@ mod tests {
             for _ in 0..thousands {
                 let stored = store.enqueue(batch("free", 1_000, 2)).await.expect("stored");
                 last = stored.last().map(|stored| stored.id);
+                let mut parted = batch("parted", 100, 2);
+                parted.jobs.iter_mut().for_each(|job| job.partition = job.id.to_string());
+                store.enqueue(parted).await.expect("stored");
             }
             store.turn(Arc::new(turn(1, vec![], 1))).await.expect("answers");
             look_steps(&store).await;

@@ -25,7 +25,7 @@ const LANES: Account = Account {
 };
 const PARTITIONED: Account = Account {
     wrong: include_str!("../sql/check_partitioned.sql"),
-    counters: &["ready", "running", "startable"],
+    counters: &["scheduled", "ready", "running", "succeeded", "dead", "cancelled", "expired", "startable"],
     table: "flexiq_partitioned",
     key: "queue = ?2 AND task = ?3",
 };
