@@ -182,15 +182,15 @@ async fn latencies(url: &str, backlog: Option<usize>, probes: usize) -> flexiq::
 }
 
 /// A worker that has nothing to do but to start probes.
-struct Probing {
+pub(crate) struct Probing {
     queue: Queue,
     started: UnboundedReceiver<Instant>,
-    worker: Worker,
+    pub(crate) worker: Worker,
 }
 
 impl Probing {
     /// Starts it; with `Some` behind so many blocked jobs.
-    async fn open(url: &str, backlog: Option<usize>) -> flexiq::Result<Self> {
+    pub(crate) async fn open(url: &str, backlog: Option<usize>) -> flexiq::Result<Self> {
         let queue = Queue::open(url).await?;
         let (sender, mut started) = unbounded_channel();
         let mut tasks = vec![task_probe()];
@@ -209,7 +209,7 @@ impl Probing {
     }
 
     /// Microseconds from enqueue to start of some jobs, one after the other.
-    async fn probe(&mut self, probes: usize) -> flexiq::Result<Vec<f64>> {
+    pub(crate) async fn probe(&mut self, probes: usize) -> flexiq::Result<Vec<f64>> {
         let mut took = Vec::new();
         for _ in 0..probes {
             took.push(probe_once(&self.queue, &mut self.started).await?.as_secs_f64() * 1e6);

@@ -20,6 +20,7 @@ mod experiment;
 mod figure;
 mod idle;
 mod latency;
+mod look;
 mod partitions;
 mod produce;
 mod raw;
@@ -42,7 +43,7 @@ const fn entry(name: &'static str, measure: fn() -> flexiq::Result<Vec<Figure>>)
 }
 
 /// Each that is named after Redis starts a server of its own.
-const ENTRIES: [Entry; 19] = [
+const ENTRIES: [Entry; 21] = [
     entry("drained, Redis", drain::redis),
     entry("enqueue, 64 producers, Redis", produce::from_many_tasks),
     entry("enqueue in bulk, Redis", produce::in_bulk),
@@ -55,6 +56,7 @@ const ENTRIES: [Entry; 19] = [
     entry("experiment, Redis", starvation::emails_on_redis),
     entry("idle worker, Redis", idle::worker),
     entry("memory of a waiting job, Redis", produce::memory),
+    entry("looking at a million waiting jobs, Redis", look::on_redis),
     entry("drained, SQLite", drain::sqlite),
     entry("free job behind capped ones, SQLite", latency::behind_a_backlog),
     entry("claim of 100 with 100 tasks waiting, SQLite", claim::of_many_tasks),
@@ -62,6 +64,7 @@ const ENTRIES: [Entry; 19] = [
     entry("slots of a cap in use, SQLite", cap::in_use),
     entry("enqueue to start, SQLite", latency::of_an_idle_worker),
     entry("experiment, SQLite", starvation::emails),
+    entry("looking at a million waiting jobs, SQLite", look::on_sqlite),
 ];
 
 fn main() {
