@@ -66,10 +66,14 @@ local function read_tasks(wanted)
       local text, room = rooms[name], NO_ROOM
       if text then
         -- Rooms are mostly alike.
-        room = by_text[text] or read_room(text, slots)
-        by_text[text] = room
+        room = by_text[text]
+        if not room then
+          room = read_room(text, slots)
+          by_text[text] = room
+        end
       end
-      has_turns, at = has_turns or in_turns > 0, at + 1
+      if in_turns > 0 then has_turns = true end
+      at = at + 1
       names[at + 1] = name
       tasks[at] = {
         name = name, ready = ready - in_turns, in_turns = in_turns, running = running, taken = 0, room = room,
@@ -82,8 +86,9 @@ end
 
 -- Puts tasks behind their gates; answers the gate of the queue, and the tasks that have one.
 local function read_passages(wanted, tasks, names)
-  local gates, gated = read_fields(limits, names), {}
-  for i = 2, #names do
+  local any_limit, gates, gated = redis.call('EXISTS', limits) == 1, {}, {}
+  if any_limit then gates = read_fields(limits, names) end
+  for i = 2, any_limit and #names or 0 do
     if gates[i] then
       local task = tasks[i - 1]
       local gate, most = read_gate(task.name, gates[i]), task.room.most
@@ -134,13 +139,15 @@ end
 
 -- The tasks of which something may start, and how many lanes and orders of partitions that makes.
 local function find_open(of_queue, tasks)
-  local open, sources = {}, 0
+  local open, at, sources = {}, 0, 0
   if of_queue.room == 0 then return open, sources end
   for i = 1, #tasks do
     local task = tasks[i]
     if task.free > 0 then
-      open[#open + 1] = task
-      sources = sources + (task.ready > 0 and 1 or 0) + (task.in_turns > 0 and 1 or 0)
+      at = at + 1
+      open[at] = task
+      if task.ready > 0 then sources = sources + 1 end
+      if task.in_turns > 0 then sources = sources + 1 end
     end
   end
   return open, sources
@@ -185,7 +192,8 @@ local function choose(wanted, of_queue, tasks, has_turns)
   end
   -- Whether each head that stands in the line can be taken.
   local is_plain = #slots == 1 and not has_turns
-  local line, from, to, taken = heads.line_up(unsorted, {}, 1), 1, #unsorted, 0
+  local line, from, taken = {}, 1, 0
+  local to = heads.line_up(unsorted, line, 0, ORDER)
   while from <= to and most > 0 do
     local lane = line[from]
     local task = lane[TASK]
@@ -278,10 +286,10 @@ local function first_leases(worker)
   local started = struct.pack('>I6', now)
   local head, tail = '\2\0\0\0\0\0\0\1' .. worker .. string.rep('\0', 12) .. started, string.rep('\0', 18)
   local first = '\0\0\0\1' .. string.rep('\0', 12)
-  local of_due = { [true] = {}, [false] = {} }
+  local of_due, cut = { [true] = {}, [false] = {} }, string.sub
   return function(room, beginning, is_capped)
     if not room.head then room.head = head .. room.max_losses .. tail end
-    local due, known = string.sub(beginning, -6), of_due[is_capped]
+    local due, known = cut(beginning, -6), of_due[is_capped]
     if not known[due] then known[due] = first .. due .. started .. (is_capped and '\1' or '\0') end
     return room.head .. beginning, known[due]
   end
@@ -343,9 +351,10 @@ local function lease(worker, wanted, of_queue, places, chosen, texts)
       same = 0
     end
     same, before = same + 1, now_counters
-    changed[2 * i - 1], changed[2 * i] = id, run
-    held[2 * i - 1], held[2 * i] = deadline, id
-    answer[2 * i - 1], answer[2 * i] = id, body
+    local at = 2 * i
+    changed[at - 1], changed[at] = id, run
+    held[at - 1], held[at] = deadline, id
+    answer[at - 1], answer[at] = id, body
   end
   counters[#counters + 1] = struct.pack('>I2', same) .. before
   removed[lanes], added[leases] = places, held

@@ -7,14 +7,15 @@ local ORDER, FIRST, SECOND, THIRD, TASK, PLACES, AT, READ = 1, 2, 3, 4, 5, 6, 7,
 local function make_heads()
   local PLACE, parse = '>I7I6I6I4', struct.unpack
 
-  -- The lanes of tasks, each at its first place, of each of which so many are read.
+  -- The lanes of tasks, each at its first place, of each of which so many are read, or what it is free to start.
   local function lanes_of(tasks, jobs)
     local found, at, call, of_many = {}, 0, redis.call, text_of(jobs)
     for i = 1, #tasks do
       local task = tasks[i]
       if task.ready > 0 then
         local name = task.name
-        local places = call('ZRANGEBYLEX', lanes, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', '0', of_many)
+        local most = task.free < jobs and text_of(task.free) or of_many
+        local places = call('ZRANGEBYLEX', lanes, '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', '0', most)
         if places[1] then
           local order, first, second, third = parse(PLACE, places[1], #name + 2)
           at = at + 1
@@ -60,29 +61,37 @@ local function make_heads()
     return true
   end
 
-  -- Puts lanes into a line, by one part after the other: plain numbers are sorted fast.
-  local function line_up(unsorted, line, part)
+  -- Puts lanes into a line behind its first so many, by one part after the other: plain numbers are sorted fast. Answers how
+  -- many stand there.
+  local function line_up(unsorted, line, length, part)
     while part < THIRD and are_alike(unsorted, part) do
       part = part + 1
     end
-    local keys, by_key, alike = {}, {}, {}
+    local keys, different, by_key, alike = {}, 0, {}, {}
     for i = 1, #unsorted do
       local lane = unsorted[i]
       local key = lane[part]
-      if alike[key] then
+      local other = by_key[key]
+      if not other then
+        different = different + 1
+        by_key[key], keys[different] = lane, key
+      elseif alike[key] then
         alike[key][#alike[key] + 1] = lane
-      elseif by_key[key] then
-        alike[key] = { by_key[key], lane }
       else
-        by_key[key], keys[#keys + 1] = lane, key
+        alike[key] = { other, lane }
       end
     end
     table.sort(keys)
-    for i = 1, #keys do
+    for i = 1, different do
       local key = keys[i]
-      if alike[key] then line_up(alike[key], line, part + 1) else line[#line + 1] = by_key[key] end
+      if alike[key] then
+        length = line_up(alike[key], line, length, part + 1)
+      else
+        length = length + 1
+        line[length] = by_key[key]
+      end
     end
-    return line
+    return length
   end
 
   -- Puts a lane back into its place in a line from `from` to `to`: mostly that is behind the last.

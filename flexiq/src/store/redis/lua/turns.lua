@@ -60,7 +60,7 @@ local function make_rotation(heads, passage, pass)
     local partition = rotating.standing[rotating.at_standing]
     rotating.at_standing = rotating.at_standing + 1
     local task = rotating[TASK]
-    partition.task, partition.room, partition.through = task, task.room, task.through
+    partition.task, partition.room, partition.through, partition.free = task, task.room, task.through, task.free
     partition.own = passage(partition.gate, math.min(partition.ready, 1000))
     if partition.own.room == 0 then
       of_partitions().touch(partition.name)
