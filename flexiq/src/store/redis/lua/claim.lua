@@ -55,9 +55,9 @@ local function read_room(text, slots)
   return { slot = slot + 1, most = math.min(most, slots[slot + 1] or 0), max_losses = string.sub(text, 6) }
 end
 
--- The tasks of which something is ready; their names, behind that of the queue; then whether some of it is in partitions.
+-- The tasks of which something is ready; then whether some of it is in partitions.
 local function read_tasks(wanted)
-  local all, tasks, names, at, has_turns = redis.call('HGETALL', active), {}, { '' }, 0, false
+  local all, tasks, at, has_turns = redis.call('HGETALL', active), {}, 0, false
   local rooms, slots, by_text, parse = wanted.rooms, wanted.slots, {}, struct.unpack
   for i = 1, #all, 2 do
     local name = all[i]
@@ -74,21 +74,29 @@ local function read_tasks(wanted)
       end
       if in_turns > 0 then has_turns = true end
       at = at + 1
-      names[at + 1] = name
       tasks[at] = {
         name = name, ready = ready - in_turns, in_turns = in_turns, running = running, taken = 0, room = room,
         free = room.most, through = OPEN,
       }
     end
   end
-  return tasks, names, has_turns
+  return tasks, has_turns
+end
+
+-- The names of the queue, which is '', and of tasks.
+local function names_of(tasks)
+  local names = { '' }
+  for i = 1, #tasks do
+    names[i + 1] = tasks[i].name
+  end
+  return names
 end
 
 -- Puts tasks behind their gates; answers the gate of the queue, and the tasks that have one.
-local function read_passages(wanted, tasks, names)
-  local any_limit, gates, gated = redis.call('EXISTS', limits) == 1, {}, {}
-  if any_limit then gates = read_fields(limits, names) end
-  for i = 2, any_limit and #names or 0 do
+local function read_passages(wanted, tasks)
+  local gates, gated = {}, {}
+  if redis.call('EXISTS', limits) == 1 then gates = read_fields(limits, names_of(tasks)) end
+  for i = 2, #gates do
     if gates[i] then
       local task = tasks[i - 1]
       local gate, most = read_gate(task.name, gates[i]), task.room.most
@@ -379,7 +387,7 @@ local function leave_turns(chosen)
 end
 
 -- Forgets at which moment time opens which task. The moments of partitions stay.
-local function forget_openings(names, rung, has_turns)
+local function forget_openings(tasks, rung, has_turns)
   if not has_turns then
     redis.call('DEL', openings)
     return
@@ -388,7 +396,7 @@ local function forget_openings(names, rung, has_turns)
   for name in pairs(rung) do
     others[#others + 1] = name
   end
-  call_in_pieces('ZREM', openings, names)
+  call_in_pieces('ZREM', openings, names_of(tasks))
   call_in_pieces('ZREM', openings, others)
 end
 
@@ -405,12 +413,12 @@ end
 
 -- Sets the bells to the truth: what is startable of what this worker asked for is rung, and what it took and cannot use,
 -- and what has opened; what is not startable is silent.
-local function tell_truth(worker, of_queue, tasks, names, has_turns)
+local function tell_truth(worker, of_queue, tasks, has_turns)
   local all, before, silent, shut = redis.call('HGETALL', bells), {}, {}, {}
   for i = 1, #all, 2 do
     before[all[i]] = all[i + 1]
   end
-  forget_openings(names, before, has_turns)
+  forget_openings(tasks, before, has_turns)
   local answered = answer_bells(worker)
   for i = 1, #tasks do
     local task = tasks[i]
@@ -447,9 +455,9 @@ local function claim(worker, claim_at)
     ring_for_moves()
     return
   end
-  local tasks, names, has_turns = read_tasks(wanted)
+  local tasks, has_turns = read_tasks(wanted)
   if has_turns and of_partitions().reopen() then more = 1 end
-  local of_queue, gated = read_passages(wanted, tasks, names)
+  local of_queue, gated = read_passages(wanted, tasks)
   local places, chosen, is_bounded = choose(wanted, of_queue, tasks, has_turns)
   pass(of_queue, #chosen)
   for _, task in ipairs(gated) do
@@ -467,7 +475,7 @@ local function claim(worker, claim_at)
     end
   end
   if has_turns then leave_turns(chosen) end
-  tell_truth(worker, of_queue, tasks, names, has_turns)
+  tell_truth(worker, of_queue, tasks, has_turns)
   -- What became ready of tasks that this worker did not ask for is rung for, too.
   for name in pairs(ready_tasks) do
     if not wanted.rooms[name] and redis.call('HGET', bells, name) ~= 'rung' then set_right(name) end

@@ -35,7 +35,8 @@ local function pending_jobs()
   return pending
 end
 
--- The lanes that pending jobs have left: there may be room for a producer that waits.
+-- The lanes that pending jobs have left, or '' where those of partitions alone need be named: there may be room for a
+-- producer that waits.
 local made_room = {}
 
 local DAY = 86400000
