@@ -47,11 +47,8 @@ pub(super) enum Command {
     Dead(DeadListed),
     /// Shows all that is known of a job
     Show(Shown),
-    /// Says why a job waits
-    Why {
-        /// The job
-        id: JobId,
-    },
+    /// Says why a job waits, or how a task stands
+    Why(Asked),
     /// Lists the tasks that workers have declared, with their parameters
     Tasks,
     /// Lists the queues, and how many jobs each has in which state
@@ -119,6 +116,17 @@ pub(super) struct PageOf {
     /// Goes on where a page has ended, which printed this cursor
     #[arg(long, value_name = "CURSOR")]
     pub(super) after: Option<Cursor>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("asked").required(true))]
+pub(super) struct Asked {
+    /// The job
+    #[arg(group = "asked")]
+    pub(super) id: Option<JobId>,
+    /// The task: its limits and who declares them, what keeps it, and who takes its jobs
+    #[arg(long, group = "asked")]
+    pub(super) task: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -95,7 +95,7 @@ fn limits(limits: &Limits) -> Value {
     })
 }
 
-fn rates(rates: &[Rate]) -> Vec<String> {
+pub(super) fn rates(rates: &[Rate]) -> Vec<String> {
     rates.iter().map(Rate::to_string).collect()
 }
 
@@ -150,7 +150,7 @@ pub(super) fn cause(cause: &Cause) -> Value {
     }
 }
 
-fn origin_of(origin: Origin) -> &'static str {
+pub(super) fn origin_of(origin: Origin) -> &'static str {
     match origin {
         Origin::Declared => "declared",
         Origin::Set => "set",

@@ -67,7 +67,7 @@ async fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Jobs(wanted) => jobs::list(&queue, wanted).await,
         Command::Dead(wanted) => jobs::dead(&queue, wanted).await,
         Command::Show(wanted) => show::show(&queue, wanted).await,
-        Command::Why { id } => why::why(&queue, id).await,
+        Command::Why(asked) => why::why(&queue, asked).await,
         Command::Tasks => tasks::list(&queue).await,
         Command::Queues => queues::list(&queue).await,
         Command::Limits { change: None } => limits::list(&queue).await,

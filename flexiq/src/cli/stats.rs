@@ -101,7 +101,8 @@ pub(super) fn json(stats: &Stats) -> Value {
     })
 }
 
-fn task(task: &TaskStats) -> Value {
+/// A task in a queue, for programs.
+pub(super) fn task(task: &TaskStats) -> Value {
     json!({
         "queue": task.queue,
         "task": task.task,

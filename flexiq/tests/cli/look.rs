@@ -83,12 +83,16 @@ async fn a_job_is_shown_without_its_secrets() {
 #[tokio::test]
 async fn it_is_said_why_a_job_waits() {
     let stage = Stage::sqlite().await;
-    let lines: [&[&str]; 5] = [
+    let lines: [&[&str]; 9] = [
         &["why", "00000000-0000-0000-0000-000000000004"],
         &["why", "00000000-0000-0000-0000-000000000004", "--json"],
         &["why", "00000000-0000-0000-0000-000000000007"],
         &["why", "00000000-0000-0000-0000-000000000001"],
         &["why", "00000000-0000-0000-0000-000000000099"],
+        &["why", "--task", "send_email"],
+        &["why", "--task", "build_report", "--json"],
+        &["why", "--task", "send_emial"],
+        &["why"],
     ];
     assert_told("why", stage.transcript(&lines));
 }
