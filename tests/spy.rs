@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
-    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding, GiveBack,
-    Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing, Step, Store, Stored, Swept,
-    Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
+    GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot, Standing,
+    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -258,7 +258,7 @@ impl Store for Spy {
         self.store.cancel_partition(task, partition)
     }
 
-    fn retry(&self, id: JobId) -> Step<'_, bool> {
+    fn retry(&self, id: JobId) -> Step<'_, Retried> {
         self.store.retry(id)
     }
 

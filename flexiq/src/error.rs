@@ -175,6 +175,15 @@ pub enum Error {
         nearest: Option<String>,
     },
 
+    /// The job cannot be retried, because another has its unique key meanwhile. Nothing was changed.
+    #[error("job {job} is not retried: job {owner} has its unique key; wait for its end, or cancel it")]
+    KeyTaken {
+        /// The job that was to be retried.
+        job: JobId,
+        /// The job that has the key.
+        owner: JobId,
+    },
+
     /// The job ended otherwise than by success.
     #[error(transparent)]
     JobFailed(Box<JobFailure>),

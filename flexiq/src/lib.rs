@@ -80,13 +80,13 @@ pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
 pub use name::Name;
 pub use policy::Rate;
 pub use queue::{
-    Answer, AnyQueue, Batch, Checkup, Cursor, Declarer, Enqueue, HomeQueue, JobHandle, JobPage, Jobs, KnobSetting,
-    KnobValue, Queue, QueueBuilder, QueueStats, RunStats, SlotStats, Stats, TaskExplanation, TaskInQueue,
-    TaskStats, WorkerStats,
+    Answer, AnyQueue, Batch, Checkup, Cursor, Declarer, Enqueue, HomeQueue, JobHandle, JobPage, Jobs,
+    KnobSetting, KnobValue, Queue, QueueBuilder, QueueStats, RunStats, SlotStats, Stats, TaskExplanation,
+    TaskInQueue, TaskStats, WorkerStats,
 };
 pub use store::{
-    Cancelled, Cause, Ended, Explanation, Finding, FindingKind, Holder, Limits, LiveWorker, Origin, Overrides, Scope, Standing,
-    TaskCounts, WorkerId,
+    Cancelled, Cause, Ended, Explanation, Finding, FindingKind, Holder, Limits, LiveWorker, Origin,
+    Overrides, Scope, Standing, TaskCounts, WorkerId,
 };
 pub use task::{Context, Limit, Permit, Retry, Task};
 pub use worker::{Health, Trouble, Worker, WorkerBuilder};

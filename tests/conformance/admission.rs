@@ -1,7 +1,7 @@
 //! max_pending: no enqueue passes it by one, and what is in already is never refused.
 
 use flexiq::Error;
-use flexiq::internals::{Change, Due, Enqueue, Enqueued, NewJob, ScheduledReason, Transition};
+use flexiq::internals::{Change, Due, Enqueue, Enqueued, NewJob, Retried, ScheduledReason, Transition};
 
 use crate::harness::*;
 
@@ -137,7 +137,7 @@ for_every_store! {
         let ended = bench.claim(bench.living, &["send"], 1).await[0].lease;
         bench.finish(bench.living, ended, Transition::Cancel).await;
         bench.enqueue(job("send")).await;
-        assert!(bench.store.retry(ended.job).await.expect("answers"));
+        assert_eq!(bench.store.retry(ended.job).await.expect("answers"), Retried::Done);
         assert_eq!(bench.counts("send").await.pending(), 3, "by hand, too");
     }
 }

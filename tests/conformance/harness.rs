@@ -371,6 +371,7 @@ pub(crate) fn job(task: &str) -> NewJob {
         due: Due::NOW,
         expires: None,
         outset: Outset::default(),
+        unique: None,
     }
 }
 

@@ -204,6 +204,16 @@ fn given(task: &str, number: u8) -> NewJob {
     NewJob { id: JobId::from_bytes([number; 16]), is_given: true, ..job(task) }
 }
 
+/// One of which there is to be one, which brings it newer arguments.
+fn only_one(number: u8) -> NewJob {
+    let unique = Unique {
+        key: UniqueKey::by_text(&name("send"), "a"),
+        release: Release::AtEnd { at_least: secs(2) },
+        on_duplicate: OnDuplicate::Postpone,
+    };
+    NewJob { unique: Some(unique), ..given("send", number) }
+}
+
 fn worker(number: u8) -> WorkerId {
     WorkerId::from_bytes([number; 16])
 }
@@ -215,7 +225,7 @@ async fn play(player: &Player) {
     player.register(first, Some(3)).await;
     player.register(second, None).await;
 
-    player.enqueue("q", vec![given("send", 1)]).await;
+    player.enqueue("q", vec![only_one(1), only_one(12)]).await;
     let unlike_any = (2..=7).map(|number| NewJob { is_given: false, ..given("send", number) });
     player.enqueue("q", unlike_any.collect()).await;
     let odd = vec![
@@ -255,6 +265,11 @@ async fn play(player: &Player) {
     let more = player.turn(first, finishes, Some(claim(&["send", "other"], 2))).await;
     drop(ended);
     player.see("ended", player.again(|store| store.ended(key.clone())).await);
+    // The end of the first has freed its key, which time held a while longer.
+    player.hands.advance(secs(1));
+    for number in 13..=14 {
+        player.enqueue("q", vec![NewJob { due: Due::In(secs(60)), ..only_one(number) }]).await;
+    }
 
     let killed = Transition::Kill { reason: DeadReason::Failures, error: Some("dead".into()) };
     let finishes = vec![

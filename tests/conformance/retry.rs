@@ -1,7 +1,7 @@
 //! retry and delete: what is done by hand to jobs that have ended.
 
 use flexiq::internals::{DeadReason, ScheduledReason, Transition};
-use flexiq::internals::{Finished, NewJob};
+use flexiq::internals::{Finished, NewJob, Retried};
 use flexiq::{JobId, State};
 
 use crate::harness::*;
@@ -15,7 +15,7 @@ async fn killed(bench: &Bench) -> JobId {
 }
 
 async fn retry(bench: &Bench, id: JobId) -> bool {
-    bench.store.retry(id).await.expect("the store answers")
+    bench.store.retry(id).await.expect("the store answers") == Retried::Done
 }
 
 for_every_store! {

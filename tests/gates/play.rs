@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flexiq::JobId;
 use flexiq::internals::{
     Beat, Cancelled, Declared, Due, Enqueue, Finish, Hello, Lapse, LeaseId, NewJob, Outset, Payload, Repair,
-    Scope, Store, Turn, WorkerId,
+    Retried, Scope, Store, Turn, WorkerId,
 };
 use flexiq_tests::ledger::{Act, Deed, Lane};
 
@@ -97,7 +97,7 @@ impl Play {
             }
             Step::Retry { job } if !self.jobs.is_empty() => {
                 let job = self.jobs[job.index(self.jobs.len())];
-                if self.handle().retry(job).await.expect("it answers") {
+                if self.handle().retry(job).await.expect("it answers") == Retried::Done {
                     let store = self.handle();
                     self.witness.sees(&*store, job).await;
                 }
@@ -135,6 +135,7 @@ impl Play {
             due: Due::NOW,
             expires: None,
             outset: Outset::default(),
+            unique: None,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Due, Held, Hold, Lapse, Outset, Timestamp, Transition, Value};
+use flexiq::internals::{Due, Held, Hold, Lapse, OnDuplicate, Outset, Release, Timestamp, Transition, Value};
 use flexiq::{DeadReason, ScheduledReason};
 use flexiq_tests::START;
 use proptest::collection::vec;
@@ -16,7 +16,8 @@ use proptest::strategy::Union;
 use crate::limits;
 use crate::named::named;
 use crate::steps::{
-    Again, Call, End, History, LEASE, Lease, Named, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted, secs,
+    Again, Call, End, History, LEASE, Lease, Named, OneOf, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted,
+    secs,
 };
 
 /// How often each kind of step happens.
@@ -30,6 +31,8 @@ pub(crate) struct Theme {
     pub(crate) hand: u32,
     pub(crate) limit: u32,
     pub(crate) named: u32,
+    /// Of a hundred jobs, how many have a unique key.
+    pub(crate) unique: u32,
     pub(crate) time: u32,
     pub(crate) clock: u32,
 }
@@ -42,7 +45,7 @@ pub(crate) fn history(theme: Theme, most: usize) -> impl Strategy<Value = Histor
 
 fn step(theme: Theme) -> impl Strategy<Value = Step> {
     let of_kind = [
-        (theme.enqueue, enqueue(theme.limit > 0).boxed()),
+        (theme.enqueue, enqueue(theme).boxed()),
         (theme.turn, turn(theme).boxed()),
         (theme.odd_turn, odd_turn(theme).boxed()),
         (theme.beat, beat().boxed()),
@@ -56,17 +59,19 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
     Union::new_weighted(of_kind.into_iter().filter(|(weight, _)| *weight > 0).collect())
 }
 
-fn enqueue(with_limits: bool) -> impl Strategy<Value = Step> {
+fn enqueue(theme: Theme) -> impl Strategy<Value = Step> {
+    let with_limits = theme.limit > 0;
     let sizes = prop_oneof![4 => Just(1..=1_usize), 3 => Just(2..=5), 1 => Just(6..=20)];
     let max_pending = if with_limits { option::weighted(0.3, 1..30_u64).boxed() } else { Just(None).boxed() };
     let per_partition =
         if with_limits { option::weighted(0.3, 1..8_u64).boxed() } else { Just(None).boxed() };
-    let jobs =
-        (sizes.prop_flat_map(|sizes| vec(call(), sizes)), per_partition).prop_map(|(mut jobs, most)| {
+    let jobs = (sizes.prop_flat_map(move |sizes| vec(call(theme), sizes)), per_partition).prop_map(
+        |(mut jobs, most)| {
             // A task says the same of all its jobs.
             jobs.iter_mut().for_each(|job| job.max_pending_per_partition = most);
             jobs
-        });
+        },
+    );
     (0..QUEUES.len(), jobs, max_pending).prop_map(|(queue, jobs, max_pending)| Step::Enqueue {
         queue,
         jobs,
@@ -74,7 +79,7 @@ fn enqueue(with_limits: bool) -> impl Strategy<Value = Step> {
     })
 }
 
-fn call() -> impl Strategy<Value = Call> {
+fn call(theme: Theme) -> impl Strategy<Value = Call> {
     let again = (any::<Index>(), prop::bool::weighted(0.9))
         .prop_map(|(job, is_same_task)| Again { job, is_same_task });
     let identity = (
@@ -93,8 +98,9 @@ fn call() -> impl Strategy<Value = Call> {
         option::weighted(0.2, duration()),
     )
         .prop_map(|(timeout, max_retries, result_ttl)| Outset { timeout, max_retries, result_ttl });
-    (identity, place, select(vec![0, 2, 2, 512, 513]), outset).prop_map(
-        |((again, task, partition), (priority, due, expires), bytes, outset)| Call {
+    let unique = option::weighted(f64::from(theme.unique) / 100.0, one_of());
+    (identity, place, select(vec![0, 2, 2, 512, 513]), outset, unique).prop_map(
+        |((again, task, partition), (priority, due, expires), bytes, outset, unique)| Call {
             again,
             task,
             partition,
@@ -104,8 +110,32 @@ fn call() -> impl Strategy<Value = Call> {
             due,
             expires,
             outset,
+            unique,
         },
     )
+}
+
+/// One of few keys, so that they are mostly taken.
+fn one_of() -> impl Strategy<Value = OneOf> {
+    let release = prop_oneof![
+        4 => at_least().prop_map(|at_least| Release::AtEnd { at_least }),
+        3 => at_least().prop_map(|at_least| Release::AtStart { at_least }),
+        2 => duration().prop_map(Release::After),
+    ];
+    let on_duplicate = prop_oneof![
+        2 => Just(OnDuplicate::Keep),
+        1 => Just(OnDuplicate::Replace),
+        2 => Just(OnDuplicate::Postpone),
+    ];
+    (select(vec!["a", "b", "c"]), release, on_duplicate).prop_map(|(key, release, on_duplicate)| OneOf {
+        key,
+        release,
+        on_duplicate,
+    })
+}
+
+fn at_least() -> impl Strategy<Value = Duration> {
+    prop_oneof![2 => Just(Duration::ZERO), 1 => duration()]
 }
 
 fn turn(theme: Theme) -> impl Strategy<Value = Step> {

@@ -182,6 +182,7 @@ impl Play {
             due: call.due,
             expires: call.expires,
             outset: call.outset,
+            unique: call.unique.map(|unique| unique.of(TASKS[task])),
             is_given: true,
         }
     }

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Due, Hold, Lapse, Outset, Transition};
+use flexiq::internals::{Due, Hold, Lapse, OnDuplicate, Outset, Release, Transition, Unique, UniqueKey};
 use proptest::sample::Index;
 
-use crate::limits::{Declaration, Turned};
+use crate::limits::{Declaration, Turned, name};
 use crate::named::{Given, Wish};
 
 /// The queues of the small world.
@@ -141,6 +141,22 @@ pub(crate) struct Call {
     pub(crate) due: Due,
     pub(crate) expires: Option<Duration>,
     pub(crate) outset: Outset,
+    pub(crate) unique: Option<OneOf>,
+}
+
+/// By what a call is the only one of its task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OneOf {
+    pub(crate) key: &'static str,
+    pub(crate) release: Release,
+    pub(crate) on_duplicate: OnDuplicate,
+}
+
+impl OneOf {
+    pub(crate) fn of(self, task: &str) -> Unique {
+        let key = UniqueKey::by_text(&name(task), self.key);
+        Unique { key, release: self.release, on_duplicate: self.on_duplicate }
+    }
 }
 
 #[derive(Clone, Debug)]

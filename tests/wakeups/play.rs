@@ -242,6 +242,7 @@ impl Play {
             due,
             expires,
             outset: Outset::default(),
+            unique: None,
         }
     }
 

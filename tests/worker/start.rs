@@ -108,6 +108,7 @@ async fn jobs_of_a_task_that_has_moved_still_run_from_their_old_queue() {
         due: flexiq::internals::Due::NOW,
         expires: None,
         outset: flexiq::internals::Outset::default(),
+        unique: None,
         is_given: true,
     };
     let batch = flexiq::internals::Enqueue {

@@ -107,6 +107,7 @@ pub(crate) fn job(task: &str, partition: String) -> NewJob {
         due: Due::NOW,
         expires: None,
         outset: Outset::default(),
+        unique: None,
         is_given: false,
     }
 }

@@ -107,6 +107,7 @@ async fn claims(queue: &Queue, raw: &Raw) -> flexiq::Result<(f64, f64)> {
             due: Due::NOW,
             expires: None,
             outset: Outset::default(),
+            unique: None,
             is_given: false,
         };
         store

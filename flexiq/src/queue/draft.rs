@@ -198,6 +198,7 @@ impl Draft {
             due: self.due,
             expires: self.expires.or(calling.expires),
             outset: self.outset,
+            unique: None,
         };
         Ok(Ready { queue, job, patience: self.patience })
     }

@@ -45,7 +45,7 @@ pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 use crate::error::Error;
 use crate::job::{Job, JobId};
 use crate::name::Name;
-use crate::store::{Cancelled, Limits, Store, TaskCounts};
+use crate::store::{Cancelled, Limits, Retried, Store, TaskCounts};
 use crate::task::Context;
 use crate::worker::WorkerBuilder;
 
@@ -138,9 +138,21 @@ impl Queue {
     }
 
     /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. Answers whether it was one.
+    ///
+    /// It takes its unique key again, if it had one that its end or its start frees.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeyTaken`] if another job has that key meanwhile.
     pub fn retry(&self, id: impl Into<JobId>) -> Answer<bool> {
         let (store, id) = (self.shared.store.clone(), id.into());
-        Answer::new(async move { store.retry(id).await })
+        Answer::new(async move {
+            match store.retry(id).await? {
+                Retried::Done => Ok(true),
+                Retried::Untouched => Ok(false),
+                Retried::KeyTaken(owner) => Err(Error::KeyTaken { job: id, owner }),
+            }
+        })
     }
 
     /// Deletes a job that has ended. Answers whether it had.

@@ -2,6 +2,7 @@
 //! add.
 
 use crate::job::{DeadReason, ScheduledReason, State};
+use crate::store::unique::Release;
 
 /// The number of a state.
 pub(crate) mod state {
@@ -43,6 +44,21 @@ pub(crate) fn dead_code(reason: DeadReason) -> u8 {
         DeadReason::Deferrals => 2,
         DeadReason::Losses => 3,
         DeadReason::Decode => 4,
+    }
+}
+
+/// The number of what frees a unique key.
+pub(crate) mod release {
+    pub(crate) const AT_END: u8 = 0;
+    pub(crate) const AT_START: u8 = 1;
+    pub(crate) const AFTER: u8 = 2;
+}
+
+pub(crate) fn release_code(release: Release) -> u8 {
+    match release {
+        Release::AtEnd { .. } => release::AT_END,
+        Release::AtStart { .. } => release::AT_START,
+        Release::After(_) => release::AFTER,
     }
 }
 

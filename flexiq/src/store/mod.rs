@@ -12,6 +12,7 @@ mod permits;
 mod report;
 mod stats;
 mod types;
+mod unique;
 mod url;
 
 #[cfg(feature = "redis")]
@@ -36,9 +37,10 @@ pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
 pub use stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
 pub use types::{
     Absent, Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Finish,
-    Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Room,
-    Scope, Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Retried,
+    Room, Scope, Standing, Stored, Swept, TaskCounts, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
+pub use unique::{OnDuplicate, Release, Unique, UniqueKey};
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -68,6 +70,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// An id that is already stored stores nothing and answers the job that is there, unless that job calls another
     /// task or lies in another queue, which is [`Error::Invalid`](crate::Error::Invalid). Other queues are only looked at
     /// for ids that the caller chose, and not in the same step where each queue has steps of its own.
+    ///
+    /// A job whose unique key another job of the queue has, stored before or earlier in the batch, is not stored either, and
+    /// answers that one; its [`OnDuplicate`] says what becomes of it. Arguments of another partition are
+    /// [`Error::Invalid`](crate::Error::Invalid), for a job stays in its partition. Ids are looked for before keys, so that
+    /// a batch which is sent again finds itself and takes nobody's key.
     ///
     /// If the queue would then hold more than its `max_pending`, nothing is stored and the answer is
     /// [`Error::QueueFull`](crate::Error::QueueFull), or if a partition would,
@@ -170,9 +177,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Cancels the jobs of a partition, wherever they lie: the running ones, and at most 1,000 of the pending.
     fn cancel_partition(&self, task: Name, partition: String) -> Step<'_, Swept>;
 
-    /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. False if it is in another
-    /// state or does not exist.
-    fn retry(&self, id: JobId) -> Step<'_, bool>;
+    /// Makes a dead, cancelled or expired job ready again, with all its budgets fresh. It takes its unique key again, unless
+    /// that is free by time alone; where another job has it, nothing is changed.
+    fn retry(&self, id: JobId) -> Step<'_, Retried>;
 
     /// Deletes a job that has ended. False if it has not, or does not exist.
     fn delete(&self, id: JobId) -> Step<'_, bool>;
@@ -205,6 +212,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// Its time grows with the store. Each of its steps has a bound where others wait for it.
     fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>>;
+}
+
+/// The refusal of arguments that cannot replace those of a job, because they belong to another partition.
+fn other_partition(job: JobId) -> Error {
+    Error::Invalid {
+        what: "arguments that replace those of a job".into(),
+        given: format!("some of another partition than that of job {job}"),
+        accepted: "those of its own: make the partition a part of the unique key".into(),
+    }
 }
 
 /// The refusal of a batch that would not fit into an empty queue or partition.

@@ -12,6 +12,7 @@ use crate::name::Name;
 use crate::policy::Rate;
 use crate::store::permits::PermitId;
 use crate::store::report::MOST_REPORT_BYTES;
+use crate::store::unique::Unique;
 
 /// The id of one running worker, new at every start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,6 +147,8 @@ pub struct NewJob {
     pub expires: Option<Duration>,
     /// What this call sets for itself.
     pub outset: Outset,
+    /// What it is the only one by, if it is.
+    pub unique: Option<Unique>,
 }
 
 /// What one call sets for itself above its task's definition.
@@ -166,6 +169,31 @@ pub struct Enqueued {
     pub id: JobId,
     /// Whether it was there before.
     pub is_duplicate: bool,
+    /// Whether it has the arguments of this call now, instead of its own.
+    pub is_replaced: bool,
+}
+
+impl Enqueued {
+    /// A job that was stored.
+    pub fn new(id: JobId) -> Self {
+        Self { id, is_duplicate: false, is_replaced: false }
+    }
+
+    /// A job that was there before.
+    pub fn there(id: JobId) -> Self {
+        Self { id, is_duplicate: true, is_replaced: false }
+    }
+}
+
+/// What became of a retry by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retried {
+    /// The job is ready again.
+    Done,
+    /// It has not ended, has succeeded, or is not there.
+    Untouched,
+    /// Another job has its unique key meanwhile.
+    KeyTaken(JobId),
 }
 
 /// The right to run one job.

@@ -9,7 +9,7 @@ use super::house::keep_house;
 use super::record::{Lease, Record};
 use super::workers::look_in_claim;
 use super::world::World;
-use super::{gates, turns};
+use super::{gates, turns, unique};
 
 const MOST_JOBS: usize = 1_000;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -49,6 +49,7 @@ pub(super) fn claim(
         let record = world.job(id);
         record.start(now, lease);
         bytes += record.payload.bytes.len();
+        unique::start(world, now, id);
         if !partition.is_empty() {
             world.rotations.entry((queue.clone(), task)).or_default().serve(&partition);
         }

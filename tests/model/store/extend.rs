@@ -7,7 +7,7 @@ use super::manner::Manner;
 use super::prune::prune;
 use super::record::Cancel;
 use super::world::World;
-use super::{gates, permits, workers};
+use super::{gates, permits, unique, workers};
 
 /// A beat prunes so many jobs of each queue and state.
 const MOST_PRUNED: usize = 1_000;
@@ -37,6 +37,7 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
             world.gates.forget_holds(now, &queue);
         }
         prune(world, now, &queue, MOST_PRUNED, |_| true);
+        unique::forget_over(world, now, &queue, MOST_PRUNED);
     }
     permits::sweep(world, now, beat);
     workers::forget_the_silent(world, now);

@@ -1,9 +1,10 @@
 //! What is done by hand: cancel, retry, delete.
 
-use flexiq::internals::{Cancelled, Name, Swept, Timestamp};
+use flexiq::internals::{Cancelled, Name, Retried, Swept, Timestamp};
 use flexiq::{JobId, State};
 
-use super::record::Cancel;
+use super::record::{Cancel, Record};
+use super::unique;
 use super::world::World;
 
 pub(super) fn cancel(world: &mut World, now: Timestamp, id: JobId) -> Option<Cancelled> {
@@ -48,11 +49,15 @@ pub(super) fn cancel_partition(world: &mut World, now: Timestamp, task: &Name, p
 }
 
 /// A new generation: fresh budgets, no expiry; the run number goes on.
-pub(super) fn retry(world: &mut World, now: Timestamp, id: JobId) -> bool {
-    let Some(record) = world.jobs.get_mut(&id) else { return false };
-    if !record.state.is_ended() || record.state == State::Succeeded {
-        return false;
+pub(super) fn retry(world: &mut World, now: Timestamp, id: JobId) -> Retried {
+    let is_fit = |record: &&Record| record.state.is_ended() && record.state != State::Succeeded;
+    if world.jobs.get(&id).filter(is_fit).is_none() {
+        return Retried::Untouched;
     }
+    if let Err(owner) = unique::take_again(world, now, id) {
+        return Retried::KeyTaken(owner);
+    }
+    let record = world.job(id);
     record.state = State::Ready;
     record.due_at = now;
     record.failures = 0;
@@ -64,13 +69,14 @@ pub(super) fn retry(world: &mut World, now: Timestamp, id: JobId) -> bool {
     record.started_at = None;
     record.ended_at = None;
     record.kept_until = None;
-    true
+    Retried::Done
 }
 
 pub(super) fn delete(world: &mut World, id: JobId) -> bool {
     let has_ended = world.jobs.get(&id).is_some_and(|record| record.state.is_ended());
     if has_ended {
         world.jobs.remove(&id);
+        unique::delete(world, id);
     }
     has_ended
 }

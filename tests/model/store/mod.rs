@@ -25,6 +25,7 @@ mod room;
 mod stats;
 mod turn;
 mod turns;
+mod unique;
 mod wait;
 mod workers;
 mod world;
@@ -34,9 +35,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
-    Finding,
-    GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing, Step, Store, Stored,
-    Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Finding, GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot,
+    Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -76,6 +76,7 @@ impl ModelStore {
         let answer = self.look(|world, now| {
             let answer = verb(world, now);
             turns::settle(world);
+            unique::settle(world, now);
             answer
         });
         self.changed.notify_waiters();
@@ -198,7 +199,7 @@ impl Store for ModelStore {
         self.step(move |world, now| Ok(hand::cancel_partition(world, now, &task, &partition)))
     }
 
-    fn retry(&self, id: JobId) -> Step<'_, bool> {
+    fn retry(&self, id: JobId) -> Step<'_, Retried> {
         self.step(|world, now| Ok(hand::retry(world, now, id)))
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use flexiq::internals::{Lapse, LeaseId, Name, Outset, Payload, Timestamp, Value, WorkerId};
+use flexiq::internals::{Lapse, LeaseId, Name, Outset, Payload, Timestamp, Unique, Value, WorkerId};
 use flexiq::{DeadReason, JobId, State};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -18,6 +18,7 @@ pub(super) struct Record {
     pub(super) payload: Payload,
     pub(super) priority: i8,
     pub(super) outset: Outset,
+    pub(super) unique: Option<Unique>,
     pub(super) state: State,
     pub(super) runs: u32,
     pub(super) failures: u32,

@@ -1,11 +1,10 @@
 //! room: the lines of producers that wait until a queue, or a partition of it, takes their jobs.
 
-use std::collections::BTreeSet;
-
+use flexiq::Error;
 use flexiq::internals::{Enqueue, KEPT_IN_LINE, LONGEST_STAND, Name, NewJob, ProducerId, Scope, Timestamp};
-use flexiq::{Error, JobId};
 
 use super::ModelStore;
+use super::enqueue::new_jobs;
 use super::record::Record;
 use super::world::World;
 
@@ -64,8 +63,7 @@ pub(super) fn stand(
         Scope::Partition(task, partition) => job.task == *task && job.partition == *partition,
         _ => true,
     };
-    let ids: BTreeSet<JobId> = batch.jobs.iter().filter(is_in).map(|job| job.id).collect();
-    let jobs = ids.iter().filter(|id| !world.jobs.contains_key(id)).count() as u64;
+    let jobs = new_jobs(world, now, batch).into_iter().filter(is_in).count() as u64;
     if jobs > max_pending {
         return Error::Invalid {
             what: "batch that waits for room".into(),

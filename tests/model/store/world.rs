@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flexiq::JobId;
-use flexiq::internals::{Hello, LeaseId, Name, Timestamp, WorkerId};
+use flexiq::internals::{Hello, LeaseId, Name, Timestamp, UniqueKey, WorkerId};
 
 use super::gates::Gates;
 use super::guard::Guards;
@@ -14,6 +14,7 @@ use super::record::Record;
 use super::room::Stand;
 use super::turn::Kept;
 use super::turns::Rotation;
+use super::unique::Taken;
 
 /// Everything that the model holds.
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ pub(super) struct World {
     /// How many steps there were that may start something: claims, and permits that were granted.
     pub(super) starters: u64,
     pub(super) named: BTreeMap<Key, Named>,
+    /// By queue, the unique keys that are taken, or were.
+    pub(super) keys: BTreeMap<(Name, UniqueKey), Taken>,
     /// Running jobs that were called before they could wait: when they are due, and since when that is known.
     pub(super) calls: BTreeMap<JobId, (Timestamp, Timestamp)>,
 }

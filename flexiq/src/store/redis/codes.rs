@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::job::{Job, JobFailure, JobId, State, Value};
 use crate::name::Name;
 use crate::policy::Rate;
-pub(super) use crate::store::codes::{dead_code, read_state, scheduled_code, state_code};
+pub(super) use crate::store::codes::{dead_code, read_state, release_code, scheduled_code, state_code};
 use crate::store::types::{NewJob, Outset, Payload, Stored};
 
 /// What never changes of a job, behind the beginning that `enqueue.lua` puts before it.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::codes::{millis, rank, write_body};
+use super::codes::{millis, rank, release_code, write_body};
 use super::wire::{Packed, Parts, Unpacked, unreadable};
 use super::{Shared, line, read, scripts};
 use crate::error::{Error, Result};
 use crate::job::{Due, JobId};
 use crate::name::Name;
-use crate::store::never_fits;
 use crate::store::types::{Enqueue, Enqueued, NewJob};
+use crate::store::unique::{OnDuplicate, Unique};
+use crate::store::{never_fits, other_partition};
 
 pub(super) async fn enqueue(store: &Arc<Shared>, batch: Enqueue) -> Result<Vec<Enqueued>> {
     refuse_ids_of_other_queues(store, &batch).await?;
@@ -56,7 +57,22 @@ fn arguments(batches: &[Enqueue], handle: &[u8; 16]) -> Vec<Vec<u8>> {
             args.extend(group.iter().map(write_body));
         }
     }
+    let unique = (1..).zip(&jobs).filter_map(|(index, job)| job.unique.map(|unique| call(index, unique)));
+    let before = args.len();
+    args.extend(unique);
+    args.push(number(args.len() - before));
     args
+}
+
+/// By what the job of an index is the only one.
+fn call(index: u32, Unique { key, release, on_duplicate }: Unique) -> Vec<u8> {
+    let on_duplicate = match on_duplicate {
+        OnDuplicate::Keep => 0,
+        OnDuplicate::Replace => 1,
+        OnDuplicate::Postpone => 2,
+    };
+    let call = Packed::default().word(index).bytes(key.as_bytes()).byte(release_code(release));
+    call.byte(on_duplicate).moment(millis(release.held_for())).0
 }
 
 /// Whether an id is named twice. Ids that were made one after the other ascend.
@@ -128,6 +144,10 @@ fn read_answer(batch: &Enqueue, parts: &mut Parts<'_>, place: &str) -> Result<Re
             let (jobs, max_pending) = numbers.ok_or_else(|| unreadable(place, "no limit"))?;
             Ok(Err(never_fits(jobs, max_pending)))
         }
+        "misplaced" => {
+            let owner = Unpacked(&told).id().map(JobId::from_bytes);
+            Ok(Err(other_partition(owner.ok_or_else(|| unreadable(place, "no id"))?)))
+        }
         _ => {
             let mut told = Unpacked(&told);
             let id = told.id().map(JobId::from_bytes).ok_or_else(|| unreadable(place, "no id"))?;
@@ -141,12 +161,22 @@ fn read_numbers<'a>(parts: &mut impl Iterator<Item = &'a str>) -> Option<(u64, u
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-fn stored(batch: &Enqueue, answers: &[u8], place: &str) -> Result<Vec<Enqueued>> {
-    if answers.len() != batch.jobs.len() {
-        return Err(unreadable(place, "an answer of another length"));
-    }
-    let answer = |(job, answer): (&NewJob, &u8)| Enqueued { id: job.id, is_duplicate: *answer == b'd' };
-    Ok(batch.jobs.iter().zip(answers).map(answer).collect())
+fn stored(batch: &Enqueue, told: &[u8], place: &str) -> Result<Vec<Enqueued>> {
+    let mut owners = Unpacked(told);
+    let fates = owners.take(batch.jobs.len());
+    let mut answer = |(job, fate): (&NewJob, &u8)| {
+        Some(match fate {
+            b'n' => Enqueued::new(job.id),
+            b'd' => Enqueued::there(job.id),
+            replaced => {
+                let there = Enqueued::there(JobId::from_bytes(owners.id()?));
+                Enqueued { is_replaced: *replaced == b'r', ..there }
+            }
+        })
+    };
+    fates
+        .and_then(|fates| batch.jobs.iter().zip(fates).map(&mut answer).collect())
+        .ok_or_else(|| unreadable(place, "an answer of another length"))
 }
 
 /// Looks for the ids that the caller chose in the other queues: a step of its own, because each queue has its own.

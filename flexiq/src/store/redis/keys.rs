@@ -6,10 +6,11 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them, and the type of each.
-const OF_QUEUE: [(&str, &str); 33] = [
+const OF_QUEUE: [(&str, &str); 36] = [
     // id → what never changes: moments, rank, task, settings, partition, payload
     ("bodies", "hash"),
-    // id → state, counters, moments, worker; absent before the first start, unless the job can expire
+    // id → state, counters, moments, worker; absent before the first start, unless the job can expire or was
+    // postponed
     ("runs", "hash"),
     // id → kind and bytes of a value
     ("values", "hash"),
@@ -75,6 +76,12 @@ const OF_QUEUE: [(&str, &str); 33] = [
     ("producer_line", "zset"),
     // by due time: id of each running job that a named limit has called before it could wait
     ("early", "zset"),
+    // unique key → the job that has it, whether as long as that lives, and until when in any case
+    ("unique", "hash"),
+    // id of each job that was stored with a unique key → that key, and what frees it
+    ("keyed", "hash"),
+    // by the moment at which time frees it: each unique key that no job's life holds
+    ("unique_over", "zset"),
 ];
 
 /// The keys of a named limit, as `lua/lib/limit.lua` names them. A gate is one of its keys behind its length.

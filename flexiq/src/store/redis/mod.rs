@@ -52,8 +52,8 @@ use self::scripts::Script;
 use self::wire::Parts;
 use super::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
-    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing, Step, Store, Stored,
-    Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot, Standing, Step,
+    Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -308,12 +308,12 @@ impl Store for RedisStore {
         Box::pin(async move { read::cancel_partition(&self.shared, &task, &partition).await })
     }
 
-    fn retry(&self, id: JobId) -> Step<'_, bool> {
-        Box::pin(read::by_hand(&self.shared, &scripts::RETRY, id))
+    fn retry(&self, id: JobId) -> Step<'_, Retried> {
+        Box::pin(read::retry(&self.shared, id))
     }
 
     fn delete(&self, id: JobId) -> Step<'_, bool> {
-        Box::pin(read::by_hand(&self.shared, &scripts::DELETE, id))
+        Box::pin(read::delete(&self.shared, id))
     }
 
     fn limit(&self, scope: Scope, change: Change) -> Step<'_, ()> {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use redis::Value;
+
 use super::codes::{read_body, read_job, read_state, read_stored, write_lane};
-use super::scripts::Script;
 use super::wire::{Parts, Unpacked, unreadable};
 use super::{Shared, keys, scripts};
 use crate::error::Result;
 use crate::job::{Job, JobId};
 use crate::name::Name;
-use crate::store::types::{Cancelled, Counts, JobKey, Payload, Stored, Swept, TaskCounts};
+use crate::store::types::{Cancelled, Counts, JobKey, Payload, Retried, Stored, Swept, TaskCounts};
 
 /// Bytes of a body that hold all of it but the payload,
 pub(super) const HEAD: &str = "2048";
@@ -168,10 +169,27 @@ pub(super) async fn cancel_partition(store: &Shared, task: &Name, partition: &st
     Ok(swept)
 }
 
-/// Retries or deletes a job, wherever it lies; false if it does not, or is not there.
-pub(super) async fn by_hand(store: &Shared, script: &Script, id: JobId) -> Result<bool> {
+/// Retries a job, wherever it lies.
+pub(super) async fn retry(store: &Shared, id: JobId) -> Result<Retried> {
     for queue in store.queues().await? {
-        let answer = store.run(script, &queue, vec![id.as_bytes().to_vec()]).await?;
+        let answer = store.run(&scripts::RETRY, &queue, vec![id.as_bytes().to_vec()]).await?;
+        match answer {
+            Value::Int(1) => return Ok(Retried::Done),
+            Value::Int(0) => return Ok(Retried::Untouched),
+            Value::BulkString(owner) => {
+                let owner = Unpacked(&owner).id().map(JobId::from_bytes);
+                return owner.map(Retried::KeyTaken).ok_or_else(|| unreadable(store.place(), "no id"));
+            }
+            _ => {}
+        }
+    }
+    Ok(Retried::Untouched)
+}
+
+/// Deletes a job, wherever it lies; false if it has not ended, or is not there.
+pub(super) async fn delete(store: &Shared, id: JobId) -> Result<bool> {
+    for queue in store.queues().await? {
+        let answer = store.run(&scripts::DELETE, &queue, vec![id.as_bytes().to_vec()]).await?;
         let answer = Parts::of(answer, store.place()).number()?;
         if answer >= 0 {
             return Ok(answer > 0);

@@ -64,9 +64,9 @@ macro_rules! of_limit {
 }
 
 of_queue! {
-    ENQUEUE "enqueue";
-    TURN "lib/house" "finish" "heads" "turns" "claim" "turn";
-    EXTEND "lib/house" "extend";
+    ENQUEUE "lib/unique" "replace" "enqueue";
+    TURN "lib/unique" "lib/keyed" "lib/house" "finish" "heads" "turns" "claim" "turn";
+    EXTEND "lib/unique" "lib/keyed" "lib/house" "extend";
     ENTER "enter";
     LEAVE "leave";
     LEAVE_LINE "leave_line";
@@ -75,11 +75,11 @@ of_queue! {
     FORGET "forget";
     BEAT "beat";
     RESUME "resume";
-    CANCEL "cancel";
-    CANCEL_PARTITION "cancel_partition";
+    CANCEL "lib/unique" "lib/keyed" "cancel";
+    CANCEL_PARTITION "lib/unique" "lib/keyed" "cancel_partition";
     CALL "call";
-    RETRY "retry";
-    DELETE "lib/house" "delete";
+    RETRY "lib/unique" "lib/keyed" "retry";
+    DELETE "lib/unique" "lib/keyed" "lib/house" "delete";
     READ "read";
     LIST "list";
     EXPLAIN "lib/shut" "explain";

@@ -7,7 +7,7 @@ use rusqlite::Row;
 use crate::job::{State, Value};
 use crate::policy::Rate;
 use crate::store::codes;
-pub(super) use crate::store::codes::{dead_code, scheduled_code, state, state_code};
+pub(super) use crate::store::codes::{dead_code, release, release_code, scheduled_code, state, state_code};
 
 /// The state that two numbers mean, or an error that names them.
 pub(super) fn read_state(state: u8, reason: u8) -> rusqlite::Result<State> {

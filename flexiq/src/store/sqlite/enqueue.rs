@@ -5,16 +5,16 @@ use std::collections::hash_map::Entry;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::codes::{scheduled_code, state};
+use super::admission::Admission;
+use super::codes::{release_code, scheduled_code, state};
 use super::failure::Tried;
-use super::gates::{gate_name, scope};
 use super::lanes::{LaneId, QueueId};
-use super::limits::set_max_pending;
-use super::room::kept;
+use super::replace::replace;
+use super::unique;
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::error::Error;
-use crate::job::ScheduledReason;
+use crate::job::{JobId, ScheduledReason};
 use crate::name::Name;
 use crate::store::types::{Enqueue, Enqueued, NewJob};
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enque
     let mut of_queue = Admission::of_queue(write, batch, queue)?;
     let mut of_partitions: HashMap<LaneId, Admission> = HashMap::new();
     let mut answers = Vec::with_capacity(batch.jobs.len());
+    // Keys that are taken for a time.
+    let mut timed = 0;
     for job in &batch.jobs {
         let lane = write.lanes.lane(write.connection, (&batch.queue, queue), &job.task, &job.partition)?;
         if !job.partition.is_empty()
@@ -39,6 +41,7 @@ pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enque
         }
         let answer = enqueue_one(write, &batch.queue, queue, lane, job)?;
         if !answer.is_duplicate {
+            timed += usize::from(job.unique.is_some_and(|unique| unique.release.is_timed()));
             of_queue.admit(|max_pending, pending| Error::QueueFull {
                 queue: batch.queue.to_string(),
                 max_pending,
@@ -55,73 +58,11 @@ pub(super) fn enqueue(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Vec<Enque
         }
         answers.push(answer);
     }
+    if timed > 0 {
+        // So that forgetting keeps up with any rate of calls.
+        unique::forget_over(write, queue, 2 * timed)?;
+    }
     Ok(answers)
-}
-
-/// How many new jobs a queue or a partition still takes in. Those that are refused undo their whole batch.
-struct Admission {
-    /// Without `max_pending` there is no bound, and nothing was counted.
-    bound: Option<Bound>,
-}
-
-struct Bound {
-    max_pending: i64,
-    /// Before this batch.
-    pending: i64,
-    /// For producers that stand before this one.
-    kept: i64,
-    new: i64,
-}
-
-impl Admission {
-    fn of_queue(write: &Write<'_>, batch: &Enqueue, queue: QueueId) -> rusqlite::Result<Self> {
-        let set = set_max_pending(write.connection, scope::QUEUE, &batch.queue)?;
-        let Some(max_pending) = set.or(batch.max_pending.map(number)) else {
-            return Ok(Self { bound: None });
-        };
-        let written: i64 = write
-            .connection
-            .prepare_cached("SELECT pending FROM flexiq_queues WHERE queue = ?1")?
-            .query_row([queue], |row| row.get(0))?;
-        let pending = written + write.ledger.pending(queue);
-        let kept = kept(write, queue, "", batch.producer)?;
-        Ok(Self { bound: Some(Bound { max_pending, pending, kept, new: 0 }) })
-    }
-
-    fn of_partition(
-        write: &Write<'_>,
-        batch: &Enqueue,
-        queue: QueueId,
-        job: &NewJob,
-        lane: LaneId,
-    ) -> rusqlite::Result<Self> {
-        let name = gate_name(&job.task, &job.partition);
-        let set = set_max_pending(write.connection, scope::PARTITION, &name)?;
-        let declared = job.max_pending_per_partition.map(number);
-        let Some(max_pending) = set.or(declared) else { return Ok(Self { bound: None }) };
-        let written: i64 = write
-            .connection
-            .prepare_cached("SELECT scheduled + ready FROM flexiq_lanes WHERE lane = ?1")?
-            .query_row([lane], |row| row.get(0))?;
-        let pending = written + write.ledger.pending_of(lane);
-        let kept = kept(write, queue, &name, batch.producer)?;
-        Ok(Self { bound: Some(Bound { max_pending, pending, kept, new: 0 }) })
-    }
-
-    /// Admits one that is new.
-    fn admit(&mut self, full: impl FnOnce(u64, u64) -> Error) -> Result<(), Error> {
-        let Some(Bound { max_pending, pending, kept, new }) = &mut self.bound else { return Ok(()) };
-        *new += 1;
-        if *pending + *kept + *new <= *max_pending {
-            return Ok(());
-        }
-        let count = |jobs: i64| u64::try_from(jobs).unwrap_or(0);
-        Err(full(count(*max_pending), count(*pending)))
-    }
-}
-
-pub(super) fn number(jobs: u64) -> i64 {
-    i64::try_from(jobs).unwrap_or(i64::MAX)
 }
 
 fn enqueue_one(
@@ -131,10 +72,16 @@ fn enqueue_one(
     lane: LaneId,
     job: &NewJob,
 ) -> Tried<Enqueued> {
+    if let Some(unique) = &job.unique
+        && !is_there(write, job.id)?
+        && let Some(owner) = unique::owner(write, queue_id, unique.key.as_bytes())?
+    {
+        touch_in_vain(write, queue_id, lane, job);
+        return replace(write, (queue, queue_id), lane, job, (owner, unique.on_duplicate));
+    }
     let now = write.now;
-    let due = job.due.from(now);
-    let (state, due) = if due <= now { (state::READY, now) } else { (state::SCHEDULED, due) };
-    let expires = job.expires.map(|expires| due + expires);
+    let placed = Placed::of(job, now);
+    let state = placed.state;
     let is_large = job.payload.bytes.len() > LARGE;
     let stored = write.connection.prepare_cached(include_str!("sql/enqueue.sql"))?.execute(params![
         job.id.as_bytes(),
@@ -143,33 +90,67 @@ fn enqueue_one(
         state,
         scheduled_code(ScheduledReason::Delay),
         -i32::from(job.priority),
-        due.as_millis(),
+        placed.due.as_millis(),
         now.as_millis(),
-        expires.map(Timestamp::as_millis),
+        placed.expires.map(Timestamp::as_millis),
         job.outset.timeout.map(millis),
         job.outset.max_retries,
         job.outset.result_ttl.map(millis),
         job.payload.codec,
         (!is_large).then_some(&job.payload.bytes),
+        job.unique.as_ref().map(|unique| unique.key.as_bytes()),
+        job.unique.map(|unique| release_code(unique.release)),
     ])?;
     if stored == 0 {
-        if !job.partition.is_empty() {
-            // It may have been made for nothing.
-            write.ledger.touches(queue_id, lane);
-        }
+        touch_in_vain(write, queue_id, lane, job);
         return find_duplicate(write, queue, job);
+    }
+    if let Some(unique) = &job.unique {
+        unique::take(write, queue_id, job.id, unique)?;
     }
     if is_large {
         write_body(write, job.id.as_bytes(), PAYLOAD, &job.payload.bytes)?;
     }
     write.adds(queue_id, lane, state);
-    if state == state::SCHEDULED {
-        write.news.put_in(queue, due);
+    placed.put_in(write, queue);
+    Ok(Enqueued::new(job.id))
+}
+
+/// Where a call places its job.
+pub(super) struct Placed {
+    pub(super) state: u8,
+    pub(super) due: Timestamp,
+    pub(super) expires: Option<Timestamp>,
+}
+
+impl Placed {
+    pub(super) fn of(job: &NewJob, now: Timestamp) -> Self {
+        let due = job.due.from(now);
+        let (state, due) = if due <= now { (state::READY, now) } else { (state::SCHEDULED, due) };
+        Self { state, due, expires: job.expires.map(|expires| due + expires) }
     }
-    if let Some(expires) = expires {
-        write.news.put_in(queue, expires);
+
+    /// Tells at which moments time alone will move the job.
+    pub(super) fn put_in(&self, write: &mut Write<'_>, queue: &Name) {
+        if self.state == state::SCHEDULED {
+            write.news.put_in(queue, self.due);
+        }
+        if let Some(expires) = self.expires {
+            write.news.put_in(queue, expires);
+        }
     }
-    Ok(Enqueued { id: job.id, is_duplicate: false })
+}
+
+/// Whether a job of this id is stored.
+pub(super) fn is_there(write: &Write<'_>, id: JobId) -> rusqlite::Result<bool> {
+    write.connection.prepare_cached("SELECT 1 FROM flexiq_jobs WHERE id = ?1")?.exists([id.as_bytes()])
+}
+
+/// The partition of a job that is not stored may have been made for nothing.
+fn touch_in_vain(write: &mut Write<'_>, queue: QueueId, lane: LaneId, job: &NewJob) {
+    if !job.partition.is_empty() {
+        write.ledger.touches(queue, lane);
+    }
 }
 
 /// The job that is there under this id, if it is the same call.
@@ -180,7 +161,7 @@ fn find_duplicate(write: &mut Write<'_>, queue: &Name, job: &NewJob) -> Tried<En
         .query_row([job.id.as_bytes()], |row| row.get(0))?;
     let there = write.lanes.name(write.connection, lane)?;
     if there.queue == *queue && there.task == job.task {
-        return Ok(Enqueued { id: job.id, is_duplicate: true });
+        return Ok(Enqueued::there(job.id));
     }
     Err(Error::Invalid {
         what: "job id".into(),

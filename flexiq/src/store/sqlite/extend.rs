@@ -10,6 +10,7 @@ use super::permits;
 use super::prune::prune_queue;
 use super::room;
 use super::starts::forget_over;
+use super::unique;
 use super::write::Write;
 use crate::name::Name;
 use crate::store::types::{Beat, BeatAnswer, Lapse, LeaseId, WorkerId};
@@ -45,6 +46,7 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
             has_more = left.has_expired || left.has_more;
         }
         prune_queue(write, queue, MOST_PRUNED)?;
+        unique::forget_over(write, queue, MOST_PRUNED)?;
     }
     // Whoever is called finds its queue in order.
     permits::sweep(write)?;

@@ -11,6 +11,7 @@ use super::codes::{read_id, unreadable};
 use super::enqueue::{PAYLOAD, duration, read_body};
 use super::gates::is_capped;
 use super::lanes::LaneId;
+use super::unique;
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::job::JobId;
@@ -127,7 +128,7 @@ pub(super) fn lease(
             return Err(unreadable("a lane without the jobs that were read".into()));
         }
     }
-    Ok(())
+    unique::free_started(write, jobs)
 }
 
 /// A lease that is held, as it was first answered. `None` if the worker does not hold it any more.

@@ -4,6 +4,7 @@
 //! one host, and with the application's own tables. Bells are notifications inside the process; what another process
 //! writes is noticed within 20 ms.
 
+mod admission;
 mod bells;
 mod call;
 mod called;
@@ -39,6 +40,7 @@ mod prune;
 mod read;
 mod reader;
 mod register;
+mod replace;
 mod retention;
 mod retry;
 mod room;
@@ -47,6 +49,7 @@ mod starts;
 mod stats;
 mod ticket;
 mod turn;
+mod unique;
 mod wait;
 mod write;
 mod writer;
@@ -70,8 +73,8 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
-    Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Repair, Scope, Snapshot, Standing,
-    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Repair,
+    Retried, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -325,7 +328,7 @@ impl Store for SqliteStore {
         self.write(Priority::Normal, move |write| cancel::cancel_partition(write, &task, &partition))
     }
 
-    fn retry(&self, id: JobId) -> Step<'_, bool> {
+    fn retry(&self, id: JobId) -> Step<'_, Retried> {
         self.write(Priority::Normal, move |write| retry::retry(write, id))
     }
 
@@ -421,6 +424,7 @@ mod tests {
             due: Due::NOW,
             expires: None,
             outset: Outset::default(),
+            unique: None,
         };
         Enqueue { queue: name("q"), jobs: (0..jobs).map(job).collect(), max_pending: None, producer: None }
     }

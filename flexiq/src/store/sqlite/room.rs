@@ -3,18 +3,21 @@
 //! A line is in the file, so that producers of all processes stand in one. Room is kept for those who stand before: an
 //! enqueue finds what they want as taken. The hub tells those of this process whose turn it is (`rooms.rs`).
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::enqueue::{enqueue, number};
+use super::admission::number;
+use super::enqueue::{enqueue, is_there};
 use super::failure::{Failure, Tried};
 use super::gates::{gate_name, parts_of, scope};
 use super::lanes::{Lanes, QueueId};
 use super::limits::set_max_pending;
 use super::news::{News, Stand};
+use super::unique;
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::job::JobId;
 use crate::name::Name;
 use crate::store::KEPT_IN_LINE;
 use crate::store::types::{Enqueue, Enqueued, NewJob, ProducerId};
@@ -62,7 +65,7 @@ struct Want {
 }
 
 impl Want {
-    fn of(write: &Write<'_>, batch: &Enqueue, full: &Error) -> rusqlite::Result<Self> {
+    fn of(write: &mut Write<'_>, batch: &Enqueue, full: &Error) -> rusqlite::Result<Self> {
         let is_in = |job: &&NewJob| match full {
             Error::PartitionFull { task, partition, .. } => *task == *job.task && *partition == job.partition,
             _ => true,
@@ -76,14 +79,7 @@ impl Want {
             Error::QueueFull { max_pending, .. } => (String::new(), batch.max_pending, *max_pending),
             _ => (String::new(), batch.max_pending, u64::MAX),
         };
-        let mut ids: Vec<JobId> = batch.jobs.iter().filter(is_in).map(|job| job.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let mut is_there = write.connection.prepare_cached("SELECT 1 FROM flexiq_jobs WHERE id = ?1")?;
-        let mut jobs = 0;
-        for id in ids {
-            jobs += u64::from(!is_there.exists([id.as_bytes()])?);
-        }
+        let jobs = new_jobs(write, batch)?.into_iter().filter(is_in).count() as u64;
         Ok(Self { gate, jobs, declared, max_pending })
     }
 
@@ -94,6 +90,27 @@ impl Want {
         }
         Err(crate::store::never_fits(self.jobs, self.max_pending))
     }
+}
+
+/// The jobs of a batch that would be stored if there were room.
+fn new_jobs<'a>(write: &mut Write<'_>, batch: &'a Enqueue) -> rusqlite::Result<Vec<&'a NewJob>> {
+    let queue = write.lanes.queue(write.connection, &batch.queue)?;
+    let (mut ids, mut keys) = (HashSet::new(), HashSet::new());
+    let mut new = Vec::with_capacity(batch.jobs.len());
+    for job in &batch.jobs {
+        if is_there(write, job.id)? || ids.contains(&job.id) {
+            continue;
+        }
+        if let Some(unique) = &job.unique {
+            let is_taken = unique::owner(write, queue, unique.key.as_bytes())?.is_some();
+            if is_taken || !keys.insert(unique.key) {
+                continue;
+            }
+        }
+        ids.insert(job.id);
+        new.push(job);
+    }
+    Ok(new)
 }
 
 /// Stands in line, at the place that it has there or at the end, and leaves any other.

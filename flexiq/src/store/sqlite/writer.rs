@@ -19,6 +19,7 @@ use super::lanes::Lanes;
 use super::ledger::{Ledger, Left};
 use super::news::News;
 use super::ticket::{Asked, Ticket};
+use super::unique;
 use super::write::Write;
 use crate::clock::Clock;
 use crate::error::{Effect, Result};
@@ -171,7 +172,11 @@ where
 
     fn run(&mut self, write: &mut Write<'_>) -> Result<(), Option<rusqlite::Error>> {
         let Some(verb) = self.verb.take() else { return Ok(()) };
-        let answer = verb(write);
+        // What a verb has ended gives up its unique key in the same step.
+        let answer = verb(write).and_then(|answer| {
+            unique::free_ended(write)?;
+            Ok(answer)
+        });
         let failed = match &answer {
             Ok(_) => Ok(()),
             Err(Failure::Driver(error)) => Err(Some(again(error))),

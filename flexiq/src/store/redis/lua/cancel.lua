@@ -18,6 +18,7 @@ end
 jobs.end_job(id, job, CANCELLED, 0, DAY)
 write_moves()
 ring_for_moves()
+free_keys()
 tell_ends()
 if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell() end
 tell_keeper()

@@ -36,6 +36,7 @@ ring_for_moves()
 for worker in pairs(workers) do
   redis.call('PUBLISH', prefix .. ':called', worker)
 end
+free_keys()
 tell_ends()
 if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell() end
 tell_keeper()

@@ -469,6 +469,7 @@ local function claim(worker, claim_at)
     lease(worker, wanted, of_queue, places, chosen, texts)
     made_room[''] = true
     write_taken(tasks)
+    if has_keyed() then of_keys().free(claimed, true) end
     charge_passage(of_queue)
     for _, task in ipairs(gated) do
       charge_passage(task.through)

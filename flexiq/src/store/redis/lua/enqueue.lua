@@ -2,11 +2,13 @@
 -- ARGV  4 whether an id is named twice, 5 number of jobs, then all ids in order; then the number of batches; then of each
 --       batch max_pending ('' for none), the producer and handle that stand in line ('' for none) and number of groups; of
 --       each group of its jobs that have one lane, rank, due time and expiry: its head and the number of jobs; and then what of
---       each job's body follows the beginning
+--       each job's body follows the beginning; then of each job with a unique key its index, the key, what frees it, what it does
+--       to the job that has it, and how long it is held in any case; and last, how many of these there are
 -- Returns 'new' for a queue that is not known yet, or 'done' and two of each batch: 'clash', and id and task of the job
 -- that is there; 'full', and limit and pending jobs; 'crowded', and those of a partition, its task and its name; 'never',
--- and the jobs that would not even fit alone and their limit; or 'stored', and a character for each job: 'n'ew or
--- 'd'uplicate
+-- and the jobs that would not even fit alone and their limit; 'misplaced', and the job of another partition; or 'stored',
+-- and a character for each job: 'n'ew, 'd'uplicate, 'k'ey taken, or arguments 'r'eplaced; and then of each of the last two
+-- the id of the job that has the key
 local repeats, jobs = ARGV[4] == '1', tonumber(ARGV[5])
 local is_known, set, arrivals = unpack(redis.call('HMGET', meta, 'is_known', 'max_pending', 'arrivals'))
 if not is_known then return { 'new' } end
@@ -22,21 +24,27 @@ end
 
 local stored, at_stored = {}, 0
 
--- The answer to each job of a batch; or nil, and the job that is another's.
+-- The answer to each job of a batch, and what is known of its calls with unique keys; or nil, what is wrong, and the job that is
+-- another's.
 local function look_for_those_there(first, groups)
-  local answers, index, of_batch = {}, first, {}
+  local answers, index, of_batch, of_calls = {}, first, {}, calls and calls.begin()
   for _, group in ipairs(groups) do
-    for _ = 1, group.jobs do
+    for n = 0, group.jobs - 1 do
       local id = ARGV[5 + index]
       local known = is_new[id] or of_batch[id]
       if there[index] then known = of_life().fresh_run(there[index]).task end
-      if known and known ~= group.task then return nil, id .. known end
-      answers[#answers + 1] = known and 'd' or 'n'
-      if not known then of_batch[id] = group.task end
+      if known and known ~= group.task then return nil, 'clash', id .. known end
+      local found, owner
+      if calls and not known then
+        found, owner = calls.look(index, id, group, ARGV[group.at + n], of_calls)
+        if found == 'misplaced' then return nil, found, owner end
+      end
+      answers[#answers + 1] = found or known and 'd' or 'n'
+      if not known and not found then of_batch[id] = group.task end
       index = index + 1
     end
   end
-  return answers
+  return answers, of_calls
 end
 
 local pending, stored_before = nil, 0
@@ -130,12 +138,10 @@ end
 
 -- Gathers the jobs of a group that are new.
 local function store(group, first, answers, answered)
-  local rank, given, due, expires = group.rank, group.given, group.due, group.expires
+  local rank, due, expires = group.rank, group.due_at, group.expires_at
   local task, lane = group.task, group.lane
-  due = moment_of(given % 2, due)
   local state = due > now and SCHEDULED or READY
   due = math.max(due, now)
-  expires = given % 4 >= 2 and math.min(due + expires, FAR) or 0
   local beginning = group.beginning .. struct.pack('>I6', due)
   beginning = beginning .. (state == READY and '\0' or '\1' .. struct.pack('>I6', now))
   local head, scores = place(lane, rank, due, ''), list_of(added, state == READY and lanes or scheduled)
@@ -161,6 +167,7 @@ local function store(group, first, answers, answered)
         changed[#changed + 1] = id
         changed[#changed + 1] = run
       end
+      if calls then calls.store(first + i, id, lane) end
       at, at_stored, new = at + 2, at_stored + 2, new + 1
     end
   end
@@ -184,24 +191,26 @@ for _ = 1, tonumber(ARGV[6 + jobs]) do
       lane = task .. '\2' .. string.char(#partition) .. partition
       has_partitions, in_partitions = true, true
     end
+    local due_at = moment_of(given % 2, due)
     groups[i] = {
-      rank = rank, given = given, due = due, expires = expires, task = task, jobs = of_group, at = at + 1,
-      lane = lane, partition = partition, max_pending = most, beginning = beginning_of(lane, task, rank),
+      rank = rank, due_at = due_at, expires_at = given % 4 >= 2 and math.min(math.max(due_at, now) + expires, FAR) or 0,
+      task = task, jobs = of_group, at = at + 1, lane = lane, partition = partition, max_pending = most,
+      beginning = beginning_of(lane, task, rank),
     }
     at, all = at + 1 + of_group, all + of_group
   end
-  local answers, clash, new = nil, nil, all
-  if repeats or is_any_there then
-    answers, clash = look_for_those_there(index, groups)
+  local answers, found, of_whom, new = nil, nil, nil, all
+  if repeats or is_any_there or calls then
+    answers, found, of_whom = look_for_those_there(index, groups)
     new = 0
     for _, known in ipairs(answers or {}) do
       if known == 'n' then new = new + 1 end
     end
   end
   local full, told
-  if not clash then full, told = find_full(max_pending, new, groups, answers, in_partitions, producer) end
-  if clash then
-    answer[#answer + 1], answer[#answer + 2] = 'clash', clash
+  if not of_whom then full, told = find_full(max_pending, new, groups, answers, in_partitions, producer) end
+  if of_whom then
+    answer[#answer + 1], answer[#answer + 2] = found, of_whom
   elseif full then
     answer[#answer + 1], answer[#answer + 2] = full, told
   else
@@ -210,17 +219,19 @@ for _ = 1, tonumber(ARGV[6 + jobs]) do
       store(group, first, answers, first - index + 1)
       if answers and repeats then
         for i = 0, group.jobs - 1 do
-          is_new[ARGV[5 + first + i]] = group.task
+          if answers[first - index + 1 + i] == 'n' then is_new[ARGV[5 + first + i]] = group.task end
         end
       end
       first = first + group.jobs
     end
-    answer[#answer + 1], answer[#answer + 2] = 'stored', answers and table.concat(answers) or string.rep('n', all)
+    local fates = answers and table.concat(answers) or string.rep('n', all)
+    answer[#answer + 1], answer[#answer + 2] = 'stored', calls and fates .. calls.keep(found) or fates
   end
   index = index + all
 end
 call_in_pieces('HSET', bodies, stored)
 write_moves()
+if calls then calls.write() end
 ring_for_moves()
 if arrivals then of_room().tell() end
 tell_keeper()

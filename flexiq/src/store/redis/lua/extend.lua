@@ -49,6 +49,7 @@ local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < ton
 -- How long a log is kept is known by what holds now.
 if not is_older then of_partitions().forget_logs() end
 of_holds().forget()
+of_keys().forget_over(MOST_PRUNED)
 -- Calls of runs that have ended otherwise.
 redis.call('ZREMRANGEBYSCORE', early, '-inf', text_of(now - CALLS_KEPT))
 of_partitions().reopen()

@@ -132,6 +132,7 @@ local function finish(worker, at)
     grown[state] = #list_of(added, ended_keys[state]) > 0
   end
   write_moves()
+  free_keys()
   call_in_pieces('HSET', values, new_values)
   for state, has_grown in pairs(grown) do
     if has_grown then prune(state, finished * 2) end

@@ -230,7 +230,9 @@ CREATE TABLE flexiq_jobs (
     payload          BLOB,             -- null: in flexiq_bodies
     value_kind       INTEGER,          -- 0 unit, 1 JSON, 2 too large; null: none
     value            BLOB,             -- null for JSON: in flexiq_bodies
-    last_error       TEXT
+    last_error       TEXT,
+    unique_key       BLOB,             -- what it was stored with, for a retry by hand; null: none
+    release          INTEGER           -- what frees that key, as in flexiq_unique
 ) WITHOUT ROWID;
 
 CREATE INDEX flexiq_jobs_ready ON flexiq_jobs (lane, rank, due_at, id) WHERE state = 1;
@@ -239,6 +241,20 @@ CREATE INDEX flexiq_jobs_expiring ON flexiq_jobs (queue, expires_at) WHERE state
 CREATE INDEX flexiq_jobs_leased ON flexiq_jobs (queue, until) WHERE state = 2;
 CREATE INDEX flexiq_jobs_called ON flexiq_jobs (worker) WHERE state = 2 AND cancel_requested = 1;
 CREATE INDEX flexiq_jobs_ended ON flexiq_jobs (queue, state, until) WHERE state >= 3;
+
+-- Which job has each unique key of a queue: while it is bound to the life of that job, and until a moment in any case.
+CREATE TABLE flexiq_unique (
+    queue    INTEGER NOT NULL,
+    key      BLOB    NOT NULL,
+    job      BLOB    NOT NULL,
+    release  INTEGER NOT NULL, -- 0 by the end of its job, 1 by its start, 2 by time alone
+    is_bound INTEGER NOT NULL,
+    until    INTEGER,
+    PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_unique_of_job ON flexiq_unique (job);
+CREATE INDEX flexiq_unique_over ON flexiq_unique (queue, until) WHERE is_bound = 0;
 
 CREATE TABLE flexiq_bodies (
     id    BLOB    NOT NULL,

@@ -74,6 +74,7 @@ local function keep_house()
     promote(due)
     write_moves()
   end
+  free_keys()
   return #expired == tonumber(MOST_MOVED), #due == 2 * MOST_MOVED or #lapsed == tonumber(MOST_REAPED)
 end
 
@@ -85,6 +86,7 @@ local function delete_ended(state, ids)
   call_in_pieces('HDEL', bodies, ids)
   call_in_pieces('HDEL', values, ids)
   call_in_pieces('HDEL', runs, ids)
+  if has_keyed() then call_in_pieces('HDEL', KEYS[35], ids) end
   for i = 1, #ids do
     count(state, lane_of(texts[i]), -1)
   end
