@@ -86,7 +86,7 @@ fn every_argument_reaches_the_definition() {
         ("0 */5 * * * MON-FRI", "Europe/Stockholm", true)
     );
     assert_eq!((task.place.module, task.place.file), ("tasks::declared", file!()));
-    assert_eq!(task.not_built(), ["unique_by", "cron"]);
+    assert_eq!(task.not_built(), ["cron"]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_flag_and_a_word_reach_the_definition_too() {
     assert!(task.any_queue && unique.key.is_none() && unique.until == UniqueUntil::Finish);
     let cron = task.cron.expect("cron");
     assert_eq!((cron.timezone, cron.catch_up), ("UTC", false));
-    assert_eq!(task.not_built(), ["unique", "cron"]);
+    assert_eq!(task.not_built(), ["cron"]);
     let _: fn(&flexiq::Queue) -> flexiq::Enqueue<(), flexiq::AnyQueue> = enqueue_anywhere;
 }
 
@@ -115,6 +115,7 @@ fn a_declaration_holds_what_a_producer_without_the_body_needs() {
                 { "name": "pin", "required": false, "secret": true },
             ],
             "partitioned": true, "max_pending_per_partition": 6, "max_in_flight_per_task": 3,
+            "unique": { "args": false, "until_start": true },
             "not_built": task_all_arguments().definition().not_built(),
         })
     );

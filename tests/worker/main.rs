@@ -28,6 +28,7 @@ mod queues;
 mod shutdown;
 mod start;
 mod stats;
+mod unique;
 mod waiting;
 mod wake;
 

@@ -20,8 +20,8 @@ async fn publish(#[state] _renderer: Renderer) {}
 #[flexiq::task(queue = "emails")]
 async fn send() {}
 
-#[flexiq::task(unique = "args")]
-async fn once() {}
+#[flexiq::task(cron = "0 * * * *")]
+async fn hourly() {}
 
 #[flexiq::task(queue = "new_home")]
 async fn dispatch() {}
@@ -55,9 +55,11 @@ async fn missing_states_are_named_all_at_once_with_what_was_given() {
 #[tokio::test]
 async fn an_argument_whose_engine_is_not_built_is_refused_by_worker_and_enqueue() {
     let (queue, _clock) = queue().await;
-    for error in [refused(&queue, [task_once()]).await, enqueue_once(&queue).await.expect_err("not built")] {
+    for error in
+        [refused(&queue, [task_hourly()]).await, enqueue_hourly(&queue).await.expect_err("not built")]
+    {
         let Error::NotBuilt { task, argument } = &error else { panic!("{error}") };
-        assert_eq!((task.as_str(), argument.as_str()), ("once", "unique"));
+        assert_eq!((task.as_str(), argument.as_str()), ("hourly", "cron"));
     }
     assert!(queue.counts().await.expect("counted").is_empty(), "nothing was stored");
 }

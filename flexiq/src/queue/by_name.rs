@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use super::declared::declared;
 use super::draft::{Calling, Draft};
+use super::uniqueness::OfTask;
 use super::{AnyQueue, Enqueue, Queue};
 use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::store::Store;
-use crate::task::{Declaration, Registry, partition_name};
+use crate::task::{Declaration, Registry, UniqueUntil, arguments_key, partition_name};
 
 /// A task that is known by name, and the arguments for it.
 pub(super) struct Named {
@@ -69,7 +70,8 @@ impl Named {
             (Some(definition), None) => Calling::of_definition(definition)?.with_payload(definition, payload),
             (None, partition) => {
                 let partition = partition_of(&declaration, partition)?;
-                Ok(Calling { partition, payload, ..of_declared(declaration)? })
+                let unique = unique_of(&declaration, &payload)?;
+                Ok(Calling { partition, unique, payload, ..of_declared(declaration)? })
             }
             (Some(_), Some(given)) => Err(Error::Invalid {
                 what: format!("partition of task {}", self.task),
@@ -79,6 +81,10 @@ impl Named {
                         .into(),
             }),
         }
+    }
+
+    pub(super) fn task(&self) -> &str {
+        &self.task
     }
 
     /// Names the partition, which only a program that links the task could work out.
@@ -108,6 +114,16 @@ fn partition_of(declaration: &Declaration, given: Option<String>) -> Result<Stri
     }
 }
 
+/// What the task says of the uniqueness of a call. All arguments make a key here, too; an expression needs the task.
+fn unique_of(declaration: &Declaration, payload: &[u8]) -> Result<OfTask> {
+    let Some(unique) = &declaration.unique else { return Ok(OfTask::Any) };
+    let until = if unique.until_start { UniqueUntil::Start } else { UniqueUntil::Finish };
+    if !unique.args {
+        return Ok(OfTask::Unlinked(until));
+    }
+    Ok(OfTask::Key(arguments_key(&declaration.name, payload)?, until))
+}
+
 /// What the store knows of a task that is not linked here.
 fn of_declared(declaration: Declaration) -> Result<Calling> {
     if let Some(argument) = declaration.not_built.into_iter().next() {
@@ -121,6 +137,7 @@ fn of_declared(declaration: Declaration) -> Result<Calling> {
         expires: declaration.expires_ms.map(Duration::from_millis),
         partition: String::new(),
         max_pending_per_partition: declaration.max_pending_per_partition,
+        unique: OfTask::Any,
         payload: Vec::new(),
     })
 }

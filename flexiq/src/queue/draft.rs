@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::by_name::Named;
+use super::uniqueness::{OfTask, Uniqueness};
 use crate::error::{Error, Result};
 use crate::job::{Due, JobId};
 use crate::name::Name;
@@ -23,6 +24,7 @@ pub(super) struct Draft {
     due: Due,
     expires: Option<Duration>,
     outset: Outset,
+    uniqueness: Uniqueness,
     patience: Option<Duration>,
     /// The first thing that was wrong: told when the draft is stored, where there is a result to tell it in.
     error: Option<Error>,
@@ -54,6 +56,7 @@ pub(super) struct Calling {
     /// Empty where the task has none.
     pub(super) partition: String,
     pub(super) max_pending_per_partition: Option<u64>,
+    pub(super) unique: OfTask,
     pub(super) payload: Vec<u8>,
 }
 
@@ -76,6 +79,7 @@ impl Draft {
             due: Due::NOW,
             expires: None,
             outset: Outset::default(),
+            uniqueness: Uniqueness::default(),
             patience: None,
             error: None,
         }
@@ -142,6 +146,34 @@ impl Draft {
         self.patience = Some(patience);
     }
 
+    pub(super) fn uniqueness(&mut self) -> &mut Uniqueness {
+        &mut self.uniqueness
+    }
+
+    /// Sets the key that is made for the task of this name.
+    pub(super) fn set_unique_key(&mut self, make: impl FnOnce(&str) -> Result<String>) {
+        let task = match &self.target {
+            Target::Defined(call) => call.definition().name,
+            Target::Named(named) => named.task(),
+        };
+        match make(task) {
+            Ok(key) => self.uniqueness.key = Some(key),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    pub(super) fn set_unique_for(&mut self, time: Duration) {
+        self.uniqueness.at_least = self.positive("unique_for", time);
+    }
+
+    pub(super) fn set_debounce(&mut self, quiet: Duration) {
+        self.uniqueness.debounce = self.positive("debounce", quiet);
+    }
+
+    pub(super) fn set_throttle(&mut self, time: Duration) {
+        self.uniqueness.throttle = self.positive("throttle", time);
+    }
+
     fn positive(&mut self, what: &str, duration: Duration) -> Option<Duration> {
         if duration.is_zero() {
             self.refuse(Error::Invalid {
@@ -187,6 +219,8 @@ impl Draft {
                 limit: max_payload,
             });
         }
+        let (unique, due) =
+            self.uniqueness.resolve(&calling.task, &calling.partition, calling.unique, self.due)?;
         let job = NewJob {
             id: self.id,
             is_given: self.is_given,
@@ -195,10 +229,10 @@ impl Draft {
             max_pending_per_partition: calling.max_pending_per_partition,
             payload: Payload { codec: JSON, bytes: calling.payload },
             priority: self.priority.unwrap_or(calling.priority),
-            due: self.due,
+            due,
             expires: self.expires.or(calling.expires),
             outset: self.outset,
-            unique: None,
+            unique,
         };
         Ok(Ready { queue, job, patience: self.patience })
     }
@@ -224,13 +258,18 @@ impl Calling {
             expires: definition.expires,
             partition: String::new(),
             max_pending_per_partition: definition.partition.and_then(|each| each.max_pending),
+            unique: OfTask::Any,
             payload: Vec::new(),
         })
     }
 
-    /// Fills in a payload, and the partition that it belongs to.
+    /// Fills in a payload, the partition that it belongs to, and its unique key.
     pub(super) fn with_payload(self, definition: &'static TaskDefinition, payload: Vec<u8>) -> Result<Self> {
         let partition = definition.partition_key(&payload)?.unwrap_or_default();
-        Ok(Self { partition, payload, ..self })
+        let unique = match (definition.unique_key(&payload)?, definition.unique) {
+            (Some(key), Some(unique)) => OfTask::Key(key, unique.until),
+            _ => OfTask::Any,
+        };
+        Ok(Self { partition, unique, payload, ..self })
     }
 }

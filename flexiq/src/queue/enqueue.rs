@@ -19,7 +19,7 @@ use crate::task::Call;
 #[must_use = "nothing is stored until it is awaited, or `.blocking()` is called"]
 pub struct Enqueue<T, Q = HomeQueue> {
     handle: Queue,
-    draft: Draft,
+    pub(super) draft: Draft,
     returns: PhantomData<fn() -> (T, Q)>,
 }
 

@@ -19,18 +19,20 @@ pub struct JobHandle<T> {
     queue: Queue,
     key: JobKey,
     is_duplicate: bool,
+    is_replaced: bool,
     returns: PhantomData<fn() -> T>,
 }
 
 impl<T> JobHandle<T> {
     pub(super) fn new(queue: Queue, name: Name, stored: Enqueued) -> Self {
         let key = JobKey { queue: name, id: stored.id };
-        Self { queue, key, is_duplicate: stored.is_duplicate, returns: PhantomData }
+        let Enqueued { is_duplicate, is_replaced, .. } = stored;
+        Self { queue, key, is_duplicate, is_replaced, returns: PhantomData }
     }
 
     pub(super) fn of(queue: Queue, job: &Job) -> Result<Self> {
         let key = JobKey { queue: Name::new("queue", &job.queue)?, id: job.id };
-        Ok(Self { queue, key, is_duplicate: false, returns: PhantomData })
+        Ok(Self { queue, key, is_duplicate: false, is_replaced: false, returns: PhantomData })
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -52,9 +54,16 @@ impl<T> JobHandle<T> {
         self.is_duplicate
     }
 
+    /// Whether that job has the arguments of the call now, by [`replace`](crate::Enqueue::replace) or
+    /// [`debounce`](crate::Enqueue::debounce).
+    pub fn is_replaced(&self) -> bool {
+        self.is_replaced
+    }
+
     /// The same job, seen as one whose task returns a `U`.
     pub fn typed<U>(self) -> JobHandle<U> {
-        JobHandle { queue: self.queue, key: self.key, is_duplicate: self.is_duplicate, returns: PhantomData }
+        let Self { queue, key, is_duplicate, is_replaced, .. } = self;
+        JobHandle { queue, key, is_duplicate, is_replaced, returns: PhantomData }
     }
 
     /// The job as the store shows it now.
@@ -130,6 +139,7 @@ impl<T> Clone for JobHandle<T> {
             queue: self.queue.clone(),
             key: self.key.clone(),
             is_duplicate: self.is_duplicate,
+            is_replaced: self.is_replaced,
             returns: PhantomData,
         }
     }

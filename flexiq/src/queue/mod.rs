@@ -22,6 +22,8 @@ mod prometheus;
 mod sentence;
 mod stats;
 mod task_words;
+mod unique;
+mod uniqueness;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Queue;
 use crate::error::{Effect, Error, Result};
+use crate::job::JobId;
 use crate::name::Name;
 use crate::store::{Enqueue, Enqueued, ProducerId, Store};
 
@@ -14,10 +15,17 @@ pub(super) async fn enqueue(
     batch: Enqueue,
     patience: Option<Duration>,
 ) -> Result<Vec<Enqueued>> {
-    match patience {
-        None => queue.store().enqueue(batch).await,
-        Some(patience) => Producer::of(queue, &batch).enqueue(batch, patience).await,
+    let made_here: Vec<Option<JobId>> =
+        batch.jobs.iter().map(|job| (!job.is_given).then_some(job.id)).collect();
+    let mut answers = match patience {
+        None => queue.store().enqueue(batch).await?,
+        Some(patience) => Producer::of(queue, &batch).enqueue(batch, patience).await?,
+    };
+    // An id that was made for this very call is there because the call was sent twice: that is no duplicate.
+    for (answer, made_here) in answers.iter_mut().zip(made_here) {
+        answer.is_duplicate &= made_here != Some(answer.id);
     }
+    Ok(answers)
 }
 
 /// Someone who may stand in line, and leaves it when this is dropped.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::TaskDefinition;
 use super::payload::described;
+use super::{TaskDefinition, UniqueUntil};
 use crate::error::{Error, Result};
 use crate::policy::nearest;
 
@@ -39,9 +39,23 @@ pub struct Declaration {
     /// Jobs of it in one worker at once.
     #[serde(default)]
     pub max_in_flight_per_task: Option<u32>,
+    /// Whether there is at most one job per key.
+    #[serde(default)]
+    pub unique: Option<DeclaredUnique>,
     /// Arguments whose engine the declaring version did not have.
     #[serde(default)]
     pub not_built: Vec<String>,
+}
+
+/// By what calls of a task are the only ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredUnique {
+    /// By all arguments; or else by an expression, which only a program that links the task can work out.
+    #[serde(default)]
+    pub args: bool,
+    /// The key is free when the job starts; or else when it ends.
+    #[serde(default)]
+    pub until_start: bool,
 }
 
 /// One payload parameter of a [`Declaration`].
@@ -105,6 +119,10 @@ impl From<&TaskDefinition> for Declaration {
             partitioned: task.partition.is_some(),
             max_pending_per_partition: task.partition.and_then(|each| each.max_pending),
             max_in_flight_per_task: task.max_in_flight_per_task,
+            unique: task.unique.map(|unique| DeclaredUnique {
+                args: unique.key.is_none(),
+                until_start: unique.until == UniqueUntil::Start,
+            }),
             not_built: task.not_built().into_iter().map(str::to_owned).collect(),
         }
     }

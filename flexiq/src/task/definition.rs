@@ -67,15 +67,7 @@ impl TaskDefinition {
     /// A worker that would serve it refuses to start, and its enqueue is refused: a limit that is not held is worse
     /// than none.
     pub fn not_built(&self) -> Vec<&'static str> {
-        let all_arguments = self.unique.is_some_and(|unique| unique.key.is_none());
-        [
-            ("unique", all_arguments),
-            ("unique_by", self.unique.is_some() && !all_arguments),
-            ("cron", self.cron.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(argument, used)| used.then_some(argument))
-        .collect()
+        self.cron.map(|_| "cron").into_iter().collect()
     }
 }
 

@@ -66,6 +66,18 @@ pub(crate) fn partition_name(what: impl FnOnce() -> String, key: String) -> Resu
     Ok(if key.is_empty() { "\"\"".into() } else { key })
 }
 
+/// The key of all arguments of a task.
+///
+/// # Errors
+///
+/// [`Error::Decode`] if the payload is no JSON.
+pub(crate) fn arguments_key(task: &str, payload: &[u8]) -> Result<String> {
+    serde_json::from_slice::<&RawValue>(payload).and_then(canonical).map_err(|error| Error::Decode {
+        what: format!("the payload of task {task}"),
+        reason: error.to_string(),
+    })
+}
+
 impl TaskDefinition {
     /// The partition of a payload, if the task has `partition_by`.
     ///
@@ -88,12 +100,7 @@ impl TaskDefinition {
         let Some(unique) = &self.unique else { return Ok(None) };
         let key = match unique.key {
             Some(key) => key(payload)?,
-            None => serde_json::from_slice::<&RawValue>(payload).and_then(canonical).map_err(|error| {
-                Error::Decode {
-                    what: format!("the payload of task {}", self.name),
-                    reason: error.to_string(),
-                }
-            })?,
+            None => arguments_key(self.name, payload)?,
         };
         Ok(Some(key))
     }

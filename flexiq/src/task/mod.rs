@@ -21,8 +21,8 @@ pub use definition::{
     Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
     UniqueUntil,
 };
-pub(crate) use keys::partition_name;
 pub use keys::{Key, key_of};
+pub(crate) use keys::{arguments_key, key_text, partition_name};
 pub(crate) use limit::{Asking, GivesBack, Grants, Returning, Wanted};
 pub use limit::{Limit, Permit};
 pub use parameter::{
