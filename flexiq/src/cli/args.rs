@@ -211,6 +211,9 @@ pub(super) struct Call {
     /// The partition, if the task has partition_by
     #[arg(long)]
     pub(super) partition: Option<String>,
+    /// Stores no second job of the task with this key; needed if the task has unique_by
+    #[arg(long)]
+    pub(super) unique_key: Option<String>,
     /// The job expires unless it starts within this of its due time
     #[arg(long, value_parser = notation::parse_duration)]
     pub(super) expires: Option<Duration>,

@@ -30,6 +30,9 @@ pub(super) async fn enqueue(queue: &Queue, call: Call) -> Result<Report, Failure
     if let Some(partition) = call.partition {
         job = job.partition(partition);
     }
+    if let Some(key) = call.unique_key {
+        job = job.unique_key(&key);
+    }
     if let Some(expires) = call.expires {
         job = job.expires(expires);
     }

@@ -75,7 +75,10 @@ impl Verb {
                 Err(Error::UnknownJob(_)) => Became::Unknown(id),
                 Err(other) => return Err(other),
             },
-            Self::Retry => Became::of(queue.retry(id).await?),
+            Self::Retry => match queue.retry(id).await {
+                Err(error @ Error::KeyTaken { .. }) => Became::Refused(error.to_string()),
+                answer => Became::of(answer?),
+            },
             Self::Delete => Became::of(queue.delete(id).await?),
         };
         Ok(became)
@@ -89,6 +92,8 @@ enum Became {
     Requested,
     /// It is in a state in which nothing is to be done.
     Unchanged,
+    /// Another job has its unique key.
+    Refused(String),
     Unknown(JobId),
 }
 
@@ -105,11 +110,14 @@ struct Sweep<'a> {
     done: u64,
     requested: u64,
     unchanged: u64,
+    /// Why the newest was left as it is, if that has a reason of its own.
+    refusal: Option<String>,
     failures: Vec<String>,
 }
 
 async fn sweep(queue: &Queue, verb: Verb, which: Which) -> Result<Report, Failure> {
-    let mut sweep = Sweep { queue, verb, done: 0, requested: 0, unchanged: 0, failures: Vec::new() };
+    let mut sweep =
+        Sweep { queue, verb, done: 0, requested: 0, unchanged: 0, refusal: None, failures: Vec::new() };
     if which.ids.is_empty() {
         sweep.all(&which).await?;
     } else {
@@ -129,10 +137,10 @@ impl Sweep<'_> {
                 Ok(job) => {
                     self.step(&[id]).await?;
                     if self.unchanged > unchanged {
-                        let (state, accepted) = (job.state, accepted.join(", "));
-                        let word = self.verb.word();
-                        self.failures
-                            .push(format!("job {id} is {state}; {word} takes jobs that are {accepted}"));
+                        let (state, accepted, word) = (job.state, accepted.join(", "), self.verb.word());
+                        let of_another_state =
+                            || format!("job {id} is {state}; {word} takes jobs that are {accepted}");
+                        self.failures.push(self.refusal.take().unwrap_or_else(of_another_state));
                     }
                 }
                 Err(error @ Error::UnknownJob(_)) => self.failures.push(error.to_string()),
@@ -231,6 +239,10 @@ impl Sweep<'_> {
                 Became::Done => self.done += 1,
                 Became::Requested => self.requested += 1,
                 Became::Unchanged => self.unchanged += 1,
+                Became::Refused(refusal) => {
+                    self.unchanged += 1;
+                    self.refusal = Some(refusal);
+                }
                 Became::Unknown(id) => self.failures.push(Error::UnknownJob(id).to_string()),
             }
         }

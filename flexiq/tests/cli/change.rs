@@ -127,6 +127,30 @@ async fn dead_jobs_are_retried() {
 }
 
 #[tokio::test]
+async fn a_job_with_a_unique_key_is_enqueued_once_and_not_retried_beside_another() {
+    let stage = Stage::sqlite().await;
+    let email = r#"{"to":"ada@example.org","token":"sesame"}"#;
+    let enqueue = || {
+        let told =
+            stage.run(&["enqueue", "send_email", email, "--unique-key", "welcome ada", "--json"]).stdout;
+        let told: serde_json::Value = serde_json::from_str(&told).expect("it is JSON");
+        (told["id"].as_str().expect("an id").to_owned(), told["is_duplicate"] == true)
+    };
+    let (first, is_duplicate) = enqueue();
+    assert!(!is_duplicate);
+    assert_eq!(enqueue(), (first.clone(), true));
+    stage.run(&["cancel", &first]);
+    let (second, is_duplicate) = enqueue();
+    assert!(!is_duplicate && second != first);
+    let refused = stage.run(&["retry", &first]);
+    assert!(refused.stderr.contains(&format!("job {second} has its unique key")), "{refused:?}");
+    assert_eq!(refused.code, Some(1));
+    let swept = stage.run(&["retry", "--all", "--state", "cancelled", "--yes"]);
+    assert!(swept.stdout.ends_with("1 left as they are\n"), "{swept:?}");
+    assert_eq!((swept.code, swept.stderr.as_str()), (Some(0), ""));
+}
+
+#[tokio::test]
 async fn ended_jobs_are_deleted() {
     let stage = Stage::sqlite().await;
     let lines: [&[&str]; 4] = [
