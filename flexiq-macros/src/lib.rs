@@ -6,6 +6,8 @@
 //! message.
 
 mod check;
+#[path = "../../flexiq/src/policy/pattern.rs"]
+#[allow(unreachable_pub, reason = "the runtime's own visibility")]
 mod cron;
 mod expand;
 mod model;

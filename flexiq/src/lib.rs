@@ -67,8 +67,8 @@ pub mod internals {
     pub use crate::job::{After, DeadReason, Due, Held, Hold, Outcome, ScheduledReason, Transition, Value};
     pub use crate::name::Name;
     pub use crate::policy::{
-        Admission, Backoff, Budgets, Counters, Gate, Log, Pace, RESERVED, Rate, Shut, Verdict, after_run,
-        fallback, hold_of, is_poison, longest, most,
+        Admission, Backoff, Budgets, Counters, CronSchedule, Gate, LATEST, Log, Pace, Plan, RESERVED, Rate,
+        Seen, Shut, Verdict, after_run, fallback, hold_of, is_poison, longest, most, plan,
     };
     pub use crate::store::*;
     pub use crate::task::{Call, Declaration, Input, Registry, Running, States, TaskDefinition};

@@ -1,12 +1,15 @@
 //! What decides: numbers and time in, a decision out. No clock, no I/O, no store.
 
+mod cron;
 mod gate;
 mod line;
 mod near;
 pub(crate) mod notation;
+mod pattern;
 mod rate;
 mod retry;
 
+pub use cron::{CronSchedule, LATEST, Plan, Seen, plan};
 pub use gate::{Gate, Log, Shut, Verdict};
 pub use line::{RESERVED, fallback};
 pub(crate) use near::nearest;

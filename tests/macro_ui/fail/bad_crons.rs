@@ -21,4 +21,7 @@ async fn six() {}
 #[flexiq::task(cron = "0 0 * * *", timezone = "CEST")]
 async fn seven() {}
 
+#[flexiq::task(cron = "0 0 30-31 2 *")]
+async fn eight() {}
+
 fn main() {}

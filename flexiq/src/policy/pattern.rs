@@ -1,7 +1,8 @@
 //! Whether a text is a cron pattern: five fields, or six with seconds first.
 //!
-//! Only the check: ticks are the runtime's. It takes the part of croner's syntax that is written everywhere (numbers,
-//! names, `*`, lists, ranges, steps, and `L` for the last day), and the tests hold it to croner.
+//! Only the check, compiled into the macro crate too: ticks are worked out in `cron.rs`. It takes the part of croner's
+//! syntax that is written everywhere (numbers, names, `*`, lists, ranges, steps, and `L` for the last day), and the tests
+//! hold it to croner.
 
 /// What one field counts.
 struct Field {
@@ -29,7 +30,7 @@ const FIELDS: [Field; 6] = [
 ];
 
 /// Checks a pattern; a refusal names the field and what it may hold.
-pub(crate) fn check(pattern: &str) -> Result<(), String> {
+pub fn check(pattern: &str) -> Result<(), String> {
     if pattern.starts_with('@') {
         return Err("write the five fields, such as `0 0 * * *` for every midnight".into());
     }
@@ -83,6 +84,20 @@ impl Field {
         }
     }
 
+    /// The numbers that a list stands for once it was checked, a bit for each. The last day stands for any.
+    fn members(&self, list: &str) -> u64 {
+        list.split(',').fold(0, |members, item| {
+            let (range, step) = item.split_once('/').unwrap_or((item, "1"));
+            let (first, last) = match range.split_once('-') {
+                Some((first, last)) => (self.number(first), self.number(last)),
+                None => (self.number(range), self.number(range)),
+            };
+            let (first, last) = (first.unwrap_or(self.least), last.unwrap_or(self.most));
+            let step = number(step).map_or(1, |step| step as usize);
+            (first..=last).step_by(step).fold(members, |members, number| members | 1 << number)
+        })
+    }
+
     fn number(&self, text: &str) -> Result<u32, String> {
         let name = self.names.iter().position(|name| name.eq_ignore_ascii_case(text));
         let named = name.and_then(|index| u32::try_from(index).ok()).map(|index| index + self.least);
@@ -103,18 +118,18 @@ fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Whether plain numbers name a day that its month does not have, such as the 30th of February.
-fn days_never_come(day: &str, month: &str, weekday: &str) -> bool {
-    let numbers = |field: &Field, list: &str| list.split(',').map(|item| field.number(item).ok()).collect();
-    let days: Option<Vec<u32>> = numbers(&FIELDS[3], day);
-    let months: Option<Vec<u32>> = numbers(&FIELDS[4], month);
-    let (Some(days), Some(months), "*") = (days, months, weekday) else { return false };
-    let longest = |month: &u32| match month {
+/// Whether no month of the pattern has a day of it, such as the 30th of February.
+///
+/// A day of the week comes in every month, and where both are given a tick needs only one of them.
+fn days_never_come(days: &str, months: &str, weekdays: &str) -> bool {
+    let longest = |month: u32| match month {
         2 => 29,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    days.iter().all(|day| months.iter().all(|month| *day > longest(month)))
+    let first_day = FIELDS[3].members(days).trailing_zeros();
+    let months = FIELDS[4].members(months);
+    weekdays == "*" && (1..=12).all(|month| months & 1 << month == 0 || first_day > longest(month))
 }
 
 #[cfg(test)]
@@ -132,6 +147,10 @@ mod tests {
             "0 0 L * *",
             "0 0 29 2 *",
             "0 0 31 1,2 7",
+            "0 0 31 2-3 *",
+            "0 0 30-31 2 MON",
+            "0 0 */31 2 *",
+            "0 0 L 2 *",
             "15 */10 9-17 * * 0",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
@@ -155,6 +174,9 @@ mod tests {
             ("+1 * * * *", "write a number"),
             ("0 0 30 2 *", "never comes"),
             ("0 0 31 4,JUN *", "never comes"),
+            ("0 0 30-31 2 *", "never comes"),
+            ("0 0 31 4-6/2 *", "never comes"),
+            ("0 0 30-31/1,31 FEB *", "never comes"),
         ] {
             let refusal = check(bad).expect_err(bad);
             assert!(refusal.contains(word), "{bad}: {refusal}");
