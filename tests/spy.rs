@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
-    GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot, Standing,
-    Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Name, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot,
+    Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -29,6 +29,8 @@ pub enum Verb {
     Acquire,
     /// Permits are given back.
     GiveBack,
+    /// A schedule advances.
+    Tick,
     /// A worker sleeps. Counted when it begins to, and not disturbed.
     Wait,
     /// A producer waits for room. Counted when it begins to, and not disturbed.
@@ -272,6 +274,18 @@ impl Store for Spy {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.store.limits()
+    }
+
+    fn schedule(&self, queue: Name, name: Name, planning: Planning) -> Step<'_, ()> {
+        self.store.schedule(queue, name, planning)
+    }
+
+    fn schedules(&self) -> Step<'_, Vec<Standby>> {
+        self.store.schedules()
+    }
+
+    fn tick(&self, tick: Tick) -> Step<'_, Ticked> {
+        Box::pin(self.disturbed(Verb::Tick, || self.store.tick(tick)))
     }
 
     fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {

@@ -205,6 +205,7 @@ impl Bench {
             json: "{}".into(),
             limits: limits.clone(),
             per_partition: Limits::default(),
+            schedule: None,
         };
         let hello = Hello {
             worker,
@@ -219,8 +220,8 @@ impl Bench {
     /// A new worker that lives and declares these limits for a task and for each of its partitions.
     pub(crate) async fn partitioning(&self, task: &str, limits: Limits, per_partition: Limits) -> WorkerId {
         let worker = WorkerId::new();
-        let declared =
-            Declared { task: name(task), queue: name("q"), json: "{}".into(), limits, per_partition };
+        let (json, schedule) = ("{}".into(), None);
+        let declared = Declared { task: name(task), queue: name("q"), json, limits, per_partition, schedule };
         let hello = Hello {
             worker,
             label: "host:1".into(),
@@ -235,17 +236,22 @@ impl Bench {
     /// A new worker that lives, serves this queue, and links this one task of it.
     pub(crate) async fn taking(&self, queue: &str, task: &str, limits: Limits) -> WorkerId {
         let worker = WorkerId::new();
+        self.store.register(self.hello_of(worker, queue, task, limits)).await.expect("a worker registers");
+        worker
+    }
+
+    /// What a worker says that serves this queue and links this one task of it.
+    pub(crate) fn hello_of(&self, worker: WorkerId, queue: &str, task: &str, limits: Limits) -> Hello {
         let (queue, task, per_partition) = (name(queue), name(task), Limits::default());
-        let declared = Declared { task, queue: queue.clone(), json: "{}".into(), limits, per_partition };
-        let hello = Hello {
+        let json = "{}".into();
+        let declared = Declared { task, queue: queue.clone(), json, limits, per_partition, schedule: None };
+        Hello {
             worker,
             label: "host:1".into(),
             lease: LEASE,
             queues: vec![(queue, Limits::default())],
             tasks: vec![declared],
-        };
-        self.store.register(hello).await.expect("a worker registers");
-        worker
+        }
     }
 
     /// Changes what is set at runtime for one partition of a task.

@@ -73,6 +73,7 @@ for_every_store! {
                     json: declaration.into(),
                     limits: Limits::default(),
                     per_partition: Limits::default(),
+                    schedule: None,
                 }],
             };
             bench.store.register(hello).await.expect("registers");

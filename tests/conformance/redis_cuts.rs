@@ -12,6 +12,7 @@ use flexiq_tests::redis_server::Server;
 
 use crate::harness::*;
 use crate::permits::one_of;
+use crate::schedules::every_minute;
 
 /// Someone who plays a history, and asks again for what got no answer.
 struct Player {
@@ -80,6 +81,7 @@ impl Player {
             json: "{}".into(),
             limits: Limits { max_concurrent: cap, ..Limits::default() },
             per_partition: Limits::default(),
+            schedule: None,
         };
         let queues = vec![(name("q"), Limits::default()), (name("r"), Limits::default())];
         let hello = Hello { worker, label: "host:1".into(), lease: LEASE, queues, tasks: vec![declared] };
@@ -171,6 +173,30 @@ impl Player {
         self.see("called", job.state);
     }
 
+    /// A schedule is set and ticks once, whoever hears of that; then it is paused, resumed and taken back. Which are due is told
+    /// by the way that is never cut, for what is told is told once in a while.
+    async fn schedule(&self, worker: WorkerId, number: u8) {
+        let (queue, nightly) = (name("q"), name("nightly"));
+        let plan = async |planning: Planning| {
+            self.again(|store| store.schedule(queue.clone(), nightly.clone(), planning.clone())).await;
+        };
+        plan(Planning::Set(Box::new(every_minute("other")))).await;
+        for job in [None, Some(JobId::from_bytes([number; 16]))] {
+            let beat =
+                Beat { worker, lease: LEASE, every: BEAT, leases: vec![], permits: vec![], report: None };
+            let told = self.ask(&self.direct, |store| store.extend(beat.clone())).await.ticks;
+            self.see("told", &told);
+            let next = told[0].now + secs(1);
+            let tick = Tick { due: told[0].clone(), next, job, max_pending: Some(50) };
+            self.again(|store| store.tick(tick.clone())).await;
+            self.hands.advance(secs(1));
+        }
+        plan(Planning::Paused(true)).await;
+        plan(Planning::Paused(false)).await;
+        self.see("schedules", self.again(Store::schedules).await);
+        plan(Planning::Removed).await;
+    }
+
     /// Everything that can be seen of the store.
     async fn look(&self, store: &Arc<RedisStore>) {
         let mut filter = Filter { limit: 1_000, ..Filter::default() };
@@ -192,6 +218,7 @@ impl Player {
         self.see("limits", self.ask(store, Store::limits).await);
         self.see("declarations", self.ask(store, Store::declarations).await);
         self.see("queues", self.ask(store, Store::queues).await);
+        self.see("schedules", self.ask(store, Store::schedules).await);
     }
 }
 
@@ -299,6 +326,7 @@ async fn play(player: &Player) {
     player.turn(second, vec![release], None).await;
     player.woken_claim(second, wait).await;
 
+    player.schedule(second, 12).await;
     player.permits(first, &rest).await;
     player.look(&player.direct).await;
     // Leases lapse and are reaped, jobs are promoted and expire.

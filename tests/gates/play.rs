@@ -221,6 +221,7 @@ impl Play {
                 json: "{}".into(),
                 limits: limits.clone(),
                 per_partition: each.clone(),
+                schedule: None,
             });
         let declared: Vec<Declared> = declared.collect();
         let of_tasks = declared.iter().flat_map(|task| {

@@ -15,6 +15,7 @@ use proptest::strategy::Union;
 
 use crate::limits;
 use crate::named::named;
+use crate::schedules::schedules;
 use crate::steps::{
     Again, Call, End, History, LEASE, Lease, Named, OneOf, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted,
     secs,
@@ -33,13 +34,14 @@ pub(crate) struct Theme {
     pub(crate) named: u32,
     /// Of a hundred jobs, how many have a unique key.
     pub(crate) unique: u32,
+    pub(crate) schedules: u32,
     pub(crate) time: u32,
     pub(crate) clock: u32,
 }
 
 /// A history of so many steps at most.
 pub(crate) fn history(theme: Theme, most: usize) -> impl Strategy<Value = History> {
-    (vec(limits::declaration(theme.limit > 0), 1..4), vec(step(theme), 1..=most))
+    (vec(limits::declaration(theme.limit > 0, theme.schedules > 0), 1..4), vec(step(theme), 1..=most))
         .prop_map(|(births, steps)| History { births, steps })
 }
 
@@ -49,10 +51,11 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
         (theme.turn, turn(theme).boxed()),
         (theme.odd_turn, odd_turn(theme).boxed()),
         (theme.beat, beat().boxed()),
-        (theme.workers, workers(theme.limit > 0).boxed()),
+        (theme.workers, workers(theme).boxed()),
         (theme.hand, hand().boxed()),
         (theme.limit, limits::turned().prop_map(Step::Limit).boxed()),
         (theme.named, named().boxed()),
+        (theme.schedules, schedules().boxed()),
         (theme.time, time().boxed()),
         (theme.clock, clock().boxed()),
     ];
@@ -226,9 +229,9 @@ fn beat() -> impl Strategy<Value = Step> {
     (0..WORKERS, leases, lapse).prop_map(|(worker, leases, lapse)| Step::Beat { worker, leases, lapse })
 }
 
-fn workers(with_limits: bool) -> impl Strategy<Value = Step> {
+fn workers(theme: Theme) -> impl Strategy<Value = Step> {
     prop_oneof![
-        3 => (0..WORKERS, limits::declaration(with_limits))
+        3 => (0..WORKERS, limits::declaration(theme.limit > 0, theme.schedules > 0))
             .prop_map(|(worker, declaration)| Step::Register { worker, declaration: Box::new(declaration) }),
         1 => (0..WORKERS).prop_map(|worker| Step::Retire { worker }),
         2 => (0..WORKERS).prop_map(|worker| Step::Crash { worker }),

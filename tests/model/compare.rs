@@ -37,6 +37,7 @@ pub(crate) async fn compare(
     drop(sides.ask_alike("stats", |store| store.stats(), without_time_of_partitions).await?);
     drop(sides.ask("limits", |store| store.limits()).await?);
     drop(sides.ask("declarations", |store| store.declarations()).await?);
+    drop(sides.ask("schedules", |store| store.schedules()).await?);
     drop(sides.ask("queues", |store| store.queues()).await?);
     // Each would be a step of its own: the oldest and the youngest of those that wait are explained.
     let mut waiting = jobs.values().filter(|job| job.state.is_pending()).map(|job| job.id);

@@ -70,7 +70,8 @@ impl Play {
 
     async fn send(&mut self, worker: usize, queue: usize, turn: Arc<Turn>) -> Played {
         let answer = self.sides.ask("turn", |store| store.turn(turn.clone())).await?;
-        let TurnAnswer { claimed, .. } = answer.unwrap_or_default();
+        let TurnAnswer { claimed, ticks, .. } = answer.unwrap_or_default();
+        self.told.extend(ticks);
         let leases: Vec<LeaseId> = claimed.iter().map(|claimed| claimed.lease).collect();
         self.leased.extend(&leases);
         let held = &mut self.at(worker).held[queue];
@@ -140,6 +141,7 @@ impl Play {
         let leases = leases.iter().map(|&lease| (lease, lapse)).collect();
         let beat = Beat { worker, lease: LEASE, every: BEAT, leases, permits, report };
         let answer = self.sides.ask("extend", |store| store.extend(beat.clone())).await?.unwrap_or_default();
+        self.told.extend(answer.ticks.iter().cloned());
         let now = self.now();
         self.permits.renewed(&beat.permits, &answer.lapsed, now);
         Ok(answer)
@@ -185,22 +187,23 @@ impl Play {
     }
 
     async fn say_hello(&self, speaker: &Worker) -> Played {
-        let Declaration { tasks, per_partition, queues, version } = &speaker.declaration;
+        let Declaration { tasks, per_partition, crons, queues, version } = &speaker.declaration;
         let queues = QUEUES.iter().zip(queues);
-        let tasks = TASKS.iter().zip(HOMES).zip(tasks).zip(per_partition);
+        let tasks = TASKS.iter().zip(HOMES).zip(tasks).zip(per_partition).zip(crons);
         let hello = Hello {
             worker: speaker.id,
             label: "host:1".into(),
             lease: LEASE,
             queues: queues.filter_map(|(queue, limits)| Some((name(queue), limits.clone()?))).collect(),
             tasks: tasks
-                .filter_map(|(((task, home), limits), per_partition)| {
+                .filter_map(|((((task, home), limits), per_partition), schedule)| {
                     Some(Declared {
                         task: name(task),
                         queue: name(home),
                         json: format!("{{\"version\":{version}}}"),
                         limits: limits.clone()?,
                         per_partition: per_partition.clone(),
+                        schedule: schedule.clone(),
                     })
                 })
                 .collect(),

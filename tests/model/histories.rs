@@ -20,6 +20,7 @@ const ANY: Theme = Theme {
     limit: 0,
     named: 0,
     unique: 10,
+    schedules: 0,
     time: 4,
     clock: 0,
 };
@@ -32,6 +33,8 @@ const NAMED: Theme = Theme { beat: 4, odd_turn: 1, hand: 1, named: 10, ..ANY };
 
 /// With unique keys, which much is done to by hand.
 const UNIQUE: Theme = Theme { enqueue: 8, hand: 5, unique: 80, ..ANY };
+/// With schedules that are declared and set, and tick.
+const SCHEDULES: Theme = Theme { odd_turn: 1, workers: 3, hand: 1, limit: 1, schedules: 10, time: 6, ..ANY };
 
 /// Plays random histories of each theme, a test for each and for each kind of store, which run side by side.
 macro_rules! histories {
@@ -73,6 +76,8 @@ histories! {
     a_history_of_limits_is_the_models: LIMITS;
     a_history_of_limits_and_moving_clocks_is_the_models: Theme { beat: 4, clock: 2, ..LIMITS };
     a_history_of_named_limits_is_the_models: NAMED;
+    a_history_of_schedules_is_the_models: SCHEDULES;
+    a_history_of_schedules_and_moving_clocks_is_the_models: Theme { clock: 2, beat: 5, ..SCHEDULES };
     a_history_of_named_limits_and_moving_clocks_is_the_models: Theme { clock: 2, time: 6, ..NAMED };
     a_history_of_unique_jobs_is_the_models: UNIQUE;
     a_history_of_unique_jobs_limits_and_moving_clocks_is_the_models: Theme { limit: 2, clock: 2, ..UNIQUE };

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Change, Limits, Name, Rate, Scope};
+use flexiq::internals::{Change, Limits, Name, Rate, Schedule, Scope};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::schedules::crons;
 use crate::steps::{PARTITIONS, QUEUES, TASKS, secs};
 
 /// What a worker declares.
@@ -17,6 +18,8 @@ pub(crate) struct Declaration {
     pub(crate) tasks: [Option<Limits>; 3],
     /// What holds for each partition of a task, by task.
     pub(crate) per_partition: [Limits; 3],
+    /// By task, its cron.
+    pub(crate) crons: [Option<Schedule>; 3],
     /// By queue; a queue that is not served is not declared.
     pub(crate) queues: [Option<Limits>; 2],
     /// What tells the declaration in JSON from another.
@@ -34,18 +37,19 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new("test", text).expect("histories use valid names")
 }
 
-pub(crate) fn declaration(with_limits: bool) -> impl Strategy<Value = Declaration> {
+pub(crate) fn declaration(with_limits: bool, with_crons: bool) -> impl Strategy<Value = Declaration> {
     let limits = move || {
         if with_limits { option::weighted(0.8, limits()).boxed() } else { some_none().boxed() }
     };
     let tasks = [limits(), limits(), limits()];
     let each = move || limits().prop_map(Option::unwrap_or_default);
     let per_partition = [each().boxed(), each().boxed(), Just(Limits::default()).boxed()];
-    (tasks, per_partition, [limits(), limits()], 0..4_u8).prop_map(
-        |(mut tasks, per_partition, queues, version)| {
+    let crons = if with_crons { crons().boxed() } else { Just([None, None, None]).boxed() };
+    (tasks, per_partition, crons, [limits(), limits()], 0..4_u8).prop_map(
+        |(mut tasks, per_partition, crons, queues, version)| {
             // A task with any queue has no limits of its own.
             tasks[2] = tasks[2].take().map(|_| Limits::default());
-            Declaration { tasks, per_partition, queues, version }
+            Declaration { tasks, per_partition, crons, queues, version }
         },
     )
 }

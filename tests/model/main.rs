@@ -15,6 +15,7 @@ mod limits;
 mod named;
 mod permits;
 mod play;
+mod schedules;
 mod sides;
 mod steps;
 mod worker;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flexiq::internals::{Enqueue, Lapse, LeaseId, NewJob, Payload, Timestamp, WorkerId};
+use flexiq::internals::{DueTick, Enqueue, Lapse, LeaseId, NewJob, Payload, Timestamp, WorkerId};
 use flexiq::{Job, JobId};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
@@ -32,6 +32,8 @@ pub(crate) struct Play {
     /// Every lease that anyone was ever given.
     pub(crate) leased: Vec<LeaseId>,
     pub(crate) permits: Permits,
+    /// Every schedule that anyone was told of.
+    pub(crate) told: Vec<DueTick>,
     /// The jobs there are, as all sides see them.
     pub(crate) jobs: BTreeMap<JobId, Job>,
 }
@@ -63,6 +65,7 @@ impl Play {
             enqueued: Vec::new(),
             leased: Vec::new(),
             permits: Permits::default(),
+            told: Vec::new(),
             jobs: BTreeMap::new(),
         };
         play.register_living().await?;
@@ -121,6 +124,8 @@ impl Play {
                 .ask("limit", |store| store.limit(turned.scope.clone(), turned.change.clone()))
                 .await
                 .map(drop),
+            Step::Plan { queue, schedule, planning } => self.plan(*queue, schedule, planning).await,
+            Step::Tick { told, next, runs, max_pending } => self.tick(told, *next, *runs, *max_pending).await,
             Step::Advance(time) => {
                 self.sides.hands.advance(*time);
                 Ok(())
@@ -166,11 +171,7 @@ impl Play {
                 let (id, task) = self.enqueued[again.job.index(self.enqueued.len())];
                 (id, if again.is_same_task { task } else { call.task })
             }
-            None => {
-                let id = job_id(self.enqueued.len() + 1);
-                self.enqueued.push((id, call.task));
-                (id, call.task)
-            }
+            None => (self.new_job(call.task), call.task),
         };
         NewJob {
             id,
@@ -185,6 +186,13 @@ impl Play {
             unique: call.unique.map(|unique| unique.of(TASKS[task])),
             is_given: true,
         }
+    }
+
+    /// The id of a job that was not there before.
+    pub(crate) fn new_job(&mut self, task: usize) -> JobId {
+        let id = job_id(self.enqueued.len() + 1);
+        self.enqueued.push((id, task));
+        id
     }
 
     /// Lets time pass with a beat of the living worker every three seconds.

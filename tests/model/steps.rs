@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use flexiq::internals::{Due, Hold, Lapse, OnDuplicate, Outset, Release, Transition, Unique, UniqueKey};
+use flexiq::internals::{
+    Due, Hold, Lapse, OnDuplicate, Outset, Planning, Release, Transition, Unique, UniqueKey,
+};
 use proptest::sample::Index;
 
 use crate::limits::{Declaration, Turned, name};
@@ -110,6 +112,19 @@ pub(crate) enum Step {
         limit: usize,
     },
     Limit(Turned),
+    /// A schedule is set, taken back or paused.
+    Plan {
+        queue: usize,
+        schedule: &'static str,
+        planning: Planning,
+    },
+    /// The tick of a schedule that somebody was told of; the next is so long after that.
+    Tick {
+        told: Index,
+        next: Duration,
+        runs: bool,
+        max_pending: Option<u64>,
+    },
     Advance(Duration),
     /// Time goes to just before, at or just after a moment at which something is due or expires.
     Reach {

@@ -266,6 +266,7 @@ impl Play {
             json: "{}".into(),
             limits: Limits { max_concurrent: trade.cap, ..Limits::default() },
             per_partition: Limits { max_concurrent: trade.cap_of_each, ..Limits::default() },
+            schedule: None,
         };
         let linked = TASKS.iter().zip(trade.links).filter(|(_, is_linked)| *is_linked);
         let hello = Hello {

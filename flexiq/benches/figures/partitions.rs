@@ -56,6 +56,7 @@ fn hello(worker: WorkerId) -> Hello {
         json: "{}".into(),
         limits: Limits::default(),
         per_partition: Limits { max_concurrent: Some(1_000), ..Limits::default() },
+        schedule: None,
     };
     Hello {
         worker,

@@ -10,6 +10,7 @@ mod finding;
 mod list;
 mod permits;
 mod report;
+mod schedules;
 mod stats;
 mod types;
 mod unique;
@@ -34,6 +35,9 @@ pub use finding::{Finding, FindingKind, MOST_FINDINGS, Repair};
 pub use list::{Filter, Listed, MOST_LISTED, MOST_LOOKED_AT, Page, Reached};
 pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
+pub use schedules::{
+    DueTick, KEPT_ASLEEP, MOST_SCHEDULES, MOST_TOLD, Planning, Schedule, Standby, TOLD_FOR, Tick, Ticked,
+};
 pub use stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
 pub use types::{
     Absent, Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Finish,
@@ -189,6 +193,27 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// What holds for each task, queue and partition that has a limit or a pause, sorted by scope.
     fn limits(&self) -> Step<'_, Vec<Standing>>;
+
+    /// Sets, takes back or pauses a schedule of one queue. To take back or to pause what is not there does nothing, nor to take
+    /// back what a live worker declares.
+    ///
+    /// One that is set anew with the same cron keeps the tick that it has reached; with another, it begins now. One that is
+    /// resumed begins now. A queue keeps [`MOST_SCHEDULES`]; one more is [`Error::Invalid`](crate::Error::Invalid).
+    ///
+    /// What workers declare is a schedule under the name of its task, in the task's home queue, as long as one lives that
+    /// does; of those who link the task, the youngest living one's word holds, also that there is none. When it ends, the
+    /// schedule sleeps, and keeps the tick that it has reached for [`KEPT_ASLEEP`].
+    fn schedule(&self, queue: Name, name: Name, planning: Planning) -> Step<'_, ()>;
+
+    /// The schedules of all queues, sorted by name and queue.
+    fn schedules(&self) -> Step<'_, Vec<Standby>>;
+
+    /// Advances a schedule that was due, and enqueues its job, in one step; or does nothing if it shows anything else than was
+    /// told.
+    ///
+    /// Which are due is told by [`turn`](Self::turn) to whoever claims from the queue, and by [`extend`](Self::extend); nobody
+    /// else is told of the same for [`TOLD_FOR`]. Where there is no room for the job, the tick is skipped.
+    fn tick(&self, tick: Tick) -> Step<'_, Ticked>;
 
     /// All that keeps a job waiting: that it is not due; or, once it is ready, each shut gate of its queue, its task and its
     /// partition, that no live worker takes it, and what stands before it. `None` if there is no such job.

@@ -12,6 +12,7 @@ use crate::name::Name;
 use crate::policy::Rate;
 use crate::store::permits::PermitId;
 use crate::store::report::MOST_REPORT_BYTES;
+use crate::store::schedules::{DueTick, Schedule};
 use crate::store::unique::Unique;
 
 /// The id of one running worker, new at every start.
@@ -271,6 +272,8 @@ pub struct TurnAnswer {
     pub claimed: Vec<Claimed>,
     /// Whether a bound ended the claim early: ask again at once.
     pub more: bool,
+    /// Schedules of the queue that are due, which its caller is to advance.
+    pub ticks: Vec<DueTick>,
 }
 
 /// What became of a finish.
@@ -352,6 +355,8 @@ pub struct BeatAnswer {
     pub cancelled: Vec<LeaseId>,
     /// Permits that have lapsed: others may hold them now.
     pub lapsed: Vec<PermitId>,
+    /// Schedules that are due, which its caller is to advance.
+    pub ticks: Vec<DueTick>,
     /// Whether the store does not know this worker: it must register again.
     pub is_unknown: bool,
 }
@@ -400,6 +405,8 @@ pub struct Declared {
     pub limits: Limits,
     /// Those of each of its partitions.
     pub per_partition: Limits,
+    /// Its cron. None is a declaration too.
+    pub schedule: Option<Schedule>,
 }
 
 /// How much of a task or a queue may run, start, or wait.

@@ -276,6 +276,7 @@ fn hello(id: WorkerId, plan: &Plan, handle: &Queue) -> Result<Hello> {
                 max_pending: None,
             },
             per_partition: task.definition.partition.map(limits_of_each).unwrap_or_default(),
+            schedule: None,
         })
     };
     Ok(Hello {

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flexiq::internals::{Claim, Claimed, Lapse, Name, Timestamp, WorkerId};
+use flexiq::internals::{Claim, Claimed, DueTick, Lapse, Name, Timestamp, WorkerId};
 use flexiq::{JobId, State};
 
 use super::house::keep_house;
 use super::record::{Lease, Record};
 use super::workers::look_in_claim;
 use super::world::World;
-use super::{gates, turns, unique};
+use super::{gates, schedules, turns, unique};
 
 const MOST_JOBS: usize = 1_000;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -17,20 +17,22 @@ const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// The jobs of one task that are ready, best first, by partition; those without one stand under "".
 type Lanes = BTreeMap<String, VecDeque<JobId>>;
 
-/// Claims; answers the jobs, best first, and whether a bound ended it early.
+/// Claims; answers the jobs, best first, whether a bound ended it early, and the schedules that are due.
 pub(super) fn claim(
     world: &mut World,
     now: Timestamp,
     worker: WorkerId,
     queue: &Name,
     wanted: &Claim,
-) -> (Vec<Claimed>, bool) {
+) -> (Vec<Claimed>, bool, Vec<DueTick>) {
     world.starters += 1;
+    let was_due = schedules::is_due(world, now, queue);
     let left = keep_house(world, now, queue);
     look_in_claim(world, now, queue);
+    let ticks = schedules::tell_in_claim(world, now, queue, was_due);
     if left.has_expired {
         // What has expired must not start: the next claim goes on from here.
-        return (Vec::new(), true);
+        return (Vec::new(), true, ticks);
     }
     turns::settle(world);
     let mut wanted = wanted.clone();
@@ -39,7 +41,7 @@ pub(super) fn claim(
     let mut tasks = ready(world, queue);
     while let Some((task, partition)) = best(world, now, queue, &wanted, &mut tasks) {
         if claimed.len() >= MOST_JOBS || bytes >= MOST_BYTES {
-            return (claimed, true);
+            return (claimed, true, ticks);
         }
         let lane = tasks.get_mut(&task).and_then(|lanes| lanes.get_mut(&partition));
         let id = lane.and_then(VecDeque::pop_front).expect("the best is there");
@@ -55,7 +57,7 @@ pub(super) fn claim(
         }
         claimed.push(lease_of(world, id));
     }
-    (claimed, left.has_more)
+    (claimed, left.has_more, ticks)
 }
 
 /// What is ready in a queue, by task.

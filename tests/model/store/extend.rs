@@ -7,7 +7,7 @@ use super::manner::Manner;
 use super::prune::prune;
 use super::record::Cancel;
 use super::world::World;
-use super::{gates, permits, unique, workers};
+use super::{gates, permits, schedules, unique, workers};
 
 /// A beat prunes so many jobs of each queue and state.
 const MOST_PRUNED: usize = 1_000;
@@ -17,6 +17,10 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     let is_unknown = !workers::beat(world, now, beat);
     workers::notice_deaths(world, now);
     workers::publish(world, now);
+    if world.manner == Manner::Sqlite {
+        // Where each queue has a copy of what is declared, a newer one is brought behind the house.
+        schedules::settle(world, now);
+    }
     gates::forget_over(world, now);
     world.named.values_mut().for_each(|limit| limit.forget_over(now));
     let mut answer = BeatAnswer { is_unknown, ..BeatAnswer::default() };
@@ -30,7 +34,11 @@ pub(super) fn extend(world: &mut World, now: Timestamp, beat: &Beat) -> BeatAnsw
     for queue in world.queues.clone() {
         // A step is bounded over all queues: once a bound was hit, the rest is left to the claims and the next beat.
         if !is_bounded {
+            let was_due = schedules::is_due(world, now, &queue);
             let left = keep_house(world, now, &queue);
+            if was_due {
+                answer.ticks.extend(schedules::tell_due(world, now, &queue));
+            }
             is_bounded = left.has_expired || left.has_more;
         }
         if world.manner == Manner::Redis {

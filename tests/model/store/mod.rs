@@ -22,6 +22,7 @@ mod prune;
 mod read;
 mod record;
 mod room;
+mod schedules;
 mod stats;
 mod turn;
 mod turns;
@@ -35,8 +36,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
-    Finding, GiveBack, Hello, JobKey, Name, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot,
-    Standing, Step, Store, Stored, Swept, Timestamp, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Finding, GiveBack, Hello, JobKey, Name, Page, Payload, Planning, ProducerId, Repair, Retried, Scope,
+    Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Timestamp, Turn, TurnAnswer, Wait,
+    Wake, WorkerId,
 };
 use flexiq::{Job, JobId, Result};
 use tokio::sync::Notify;
@@ -77,6 +79,7 @@ impl ModelStore {
             let answer = verb(world, now);
             turns::settle(world);
             unique::settle(world, now);
+            schedules::settle(world, now);
             answer
         });
         self.changed.notify_waiters();
@@ -217,6 +220,18 @@ impl Store for ModelStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.read(gates::limits)
+    }
+
+    fn schedule(&self, queue: Name, name: Name, planning: Planning) -> Step<'_, ()> {
+        self.step(|world, now| schedules::schedule(world, now, &queue, &name, planning))
+    }
+
+    fn schedules(&self) -> Step<'_, Vec<Standby>> {
+        self.read(schedules::all)
+    }
+
+    fn tick(&self, tick: Tick) -> Step<'_, Ticked> {
+        self.step(|world, now| schedules::tick(world, now, tick))
     }
 
     fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {

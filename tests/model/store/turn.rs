@@ -62,7 +62,7 @@ fn take(world: &mut World, now: Timestamp, turn: &Turn) -> TurnAnswer {
     let has_grown = |state| all || grown.contains(&discriminant(&state));
     prune(world, now, &turn.queue, turn.finishes.len() * PRUNED_PER_FINISH, has_grown);
     if let Some(wanted) = &turn.claim {
-        (answer.claimed, answer.more) = claim(world, now, turn.worker, &turn.queue, wanted);
+        (answer.claimed, answer.more, answer.ticks) = claim(world, now, turn.worker, &turn.queue, wanted);
     }
     answer
 }
@@ -79,5 +79,6 @@ fn again(world: &World, worker: WorkerId, kept: &Kept) -> TurnAnswer {
         finished: kept.finished.clone(),
         claimed: kept.leases.iter().filter_map(held).collect(),
         more: kept.more,
+        ticks: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use flexiq::internals::{JobKey, Name, Stored, Timestamp, Wait, Wake, WorkerId};
 
 use super::record::{Cancel, Record};
 use super::world::World;
-use super::{ModelStore, gates, house, read};
+use super::{ModelStore, gates, house, read, schedules};
 
 /// An operator may step the clock.
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
@@ -74,13 +74,13 @@ fn is_startable(world: &World, now: Timestamp, queue: &Name, task: &Name) -> boo
             .any(|partition| gates::is_partition_open(world, now, queue, task, partition))
 }
 
-/// When time alone may next move a job of the queue.
+/// When time alone may next move a job of the queue, or a schedule is due.
 fn moment(world: &World, queue: &Name) -> Option<Timestamp> {
     let lapse = world.of_queue(queue).filter_map(house::lapse).min();
     let lapse = lapse.map(|lapse| world.guards.reap_after(queue).map_or(lapse, |after| after.max(lapse)));
     let due = world.of_queue(queue).filter_map(house::due).min();
     let expiry = world.of_queue(queue).filter_map(house::expiry).min();
-    [lapse, due, expiry].into_iter().flatten().min()
+    [lapse, due, expiry, schedules::moment(world, queue)].into_iter().flatten().min()
 }
 
 /// When time alone may next make a claim useful.

@@ -6,6 +6,7 @@ use flexiq::internals::{Beat, Hello, Name, Timestamp, WorkerId};
 
 use super::gates::limits;
 use super::manner::Manner;
+use super::schedules;
 use super::world::{Worker, World};
 
 /// A worker that says nothing for so long is forgotten.
@@ -14,7 +15,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) fn register(world: &mut World, now: Timestamp, hello: Hello) {
     // How often beats will come, the first of them says.
     world.guards.beat(now, hello.lease, hello.lease * 3 / 10);
-    for (queue, _) in &hello.queues {
+    let homes = hello.tasks.iter().filter(|task| task.schedule.is_some()).map(|task| &task.queue);
+    for queue in hello.queues.iter().map(|(queue, _)| queue).chain(homes) {
         world.know(now, queue);
     }
     for declared in &hello.tasks {
@@ -91,10 +93,10 @@ pub(super) fn notice_deaths(world: &mut World, now: Timestamp) {
 }
 
 pub(super) fn retire(world: &mut World, now: Timestamp, worker: WorkerId) {
-    let before = limits(world);
+    let before = (limits(world), schedules::declared(world));
     world.workers.remove(&worker);
     world.turns.retain(|(of, _), _| *of != worker);
-    if limits(world) != before {
+    if (limits(world), schedules::declared(world)) != before {
         publish(world, now);
     }
 }

@@ -12,6 +12,7 @@ use super::manner::Manner;
 use super::permits::Key;
 use super::record::Record;
 use super::room::Stand;
+use super::schedules;
 use super::turn::Kept;
 use super::turns::Rotation;
 use super::unique::Taken;
@@ -38,6 +39,8 @@ pub(super) struct World {
     pub(super) rotations: BTreeMap<(Name, Name), Rotation>,
     /// The producers that wait for room, in the order of their arrival.
     pub(super) line: Vec<Stand>,
+    /// By queue and name.
+    pub(super) schedules: BTreeMap<(Name, Name), schedules::Stand>,
     /// How many steps there were that may start something: claims, and permits that were granted.
     pub(super) starters: u64,
     pub(super) named: BTreeMap<Key, Named>,

@@ -93,7 +93,7 @@ fn are_alike(a: &NewJob, b: &NewJob) -> bool {
 }
 
 /// What a script has to know of so many jobs that are alike.
-fn head(job: &NewJob, jobs: usize) -> Vec<u8> {
+pub(super) fn head(job: &NewJob, jobs: usize) -> Vec<u8> {
     let (is_moment, due) = when(job.due);
     let has_partition = !job.partition.is_empty();
     let given = u8::from(is_moment) + 2 * u8::from(job.expires.is_some()) + 4 * u8::from(has_partition);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::codes::millis;
 use super::permits::{look_after, renew};
+use super::schedules::read_due;
 use super::wire::{Packed, Parts, Unpacked};
 use super::{Shared, scripts};
 use crate::error::Result;
@@ -45,7 +46,7 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
 
     let head = [worker, lease, every, silent_at, version.to_string().into_bytes()];
     let mut told = vec![b'l'; beat.leases.len()];
-    let mut is_older = false;
+    let (mut is_older, mut ticks) = (false, Vec::new());
     for queue in queues {
         let (mut args, mut asked) = (head.to_vec(), Vec::new());
         for (index, (lease, lapse)) in beat.leases.iter().enumerate() {
@@ -62,6 +63,7 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
                 told[index] = here;
             }
         }
+        ticks.extend(read_due(&queue, parts.value(), store.place())?);
         for worker in &gone {
             store.run(&scripts::FORGET, &queue, vec![worker.as_bytes().to_vec()]).await?;
         }
@@ -82,8 +84,9 @@ pub(super) async fn extend(store: &Shared, beat: Beat) -> Result<BeatAnswer> {
         leases.map(|((lease, _), _)| *lease).collect::<Vec<_>>()
     };
     let lost = those(b'l');
+    ticks.sort_by(|one, other| (&one.queue, &one.name).cmp(&(&other.queue, &other.name)));
     store.leased.forget(&lost);
-    Ok(BeatAnswer { lost, cancelled: those(b'c'), lapsed, is_unknown })
+    Ok(BeatAnswer { lost, cancelled: those(b'c'), lapsed, is_unknown, ticks })
 }
 
 fn names(what: &'static str, count: i64, parts: &mut Parts<'_>) -> Result<Vec<Name>> {

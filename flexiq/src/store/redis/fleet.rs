@@ -3,15 +3,17 @@
 //! No step touches two queues, or a queue and these keys. What holds is worked out here, numbered, and brought to each
 //! queue after; a queue takes no older copy than it has, and each beat looks for one that was not brought.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
 use super::codes::{each_partition, millis, read_rates, write_lane, write_rates};
+use super::schedules::written;
 use super::wire::{Parts, unreadable};
 use super::{Shared, keys, scripts};
 use crate::error::Result;
 use crate::name::Name;
+use crate::store::schedules::Schedule;
 use crate::store::types::{Change, Declared, Hello, Limits, Overrides, Scope, Standing, WorkerId};
 
 pub(super) async fn register(store: &Shared, hello: Hello) -> Result<()> {
@@ -21,7 +23,14 @@ pub(super) async fn register(store: &Shared, hello: Hello) -> Result<()> {
         .map(|(queue, limits)| (format!("q:{queue}"), word(limits).into()))
         .chain(hello.tasks.iter().map(|task| (format!("t:{}", task.task), word(&task.limits).into())))
         .chain(hello.tasks.iter().map(|task| (format!("e:{}", task.task), word(&task.per_partition).into())))
+        .chain(hello.tasks.iter().filter_map(|task| {
+            let schedule = task.schedule.as_ref()?;
+            Some((format!("s:{}", task.task), format!("{}\n{}", task.queue, schedule.to_json()).into()))
+        }))
         .collect();
+    // The home of a cron is known, too, whether anyone serves it or not.
+    let homes = hello.tasks.iter().filter(|task| task.schedule.is_some()).map(|task| &task.queue);
+    let queues: BTreeSet<&Name> = hello.queues.iter().map(|(queue, _)| queue).chain(homes).collect();
     let number = |duration| millis(duration).to_string().into_bytes();
     // How often beats will come, the first of them says.
     let (lease, every) = (number(hello.lease), number(hello.lease * 3 / 10));
@@ -29,11 +38,11 @@ pub(super) async fn register(store: &Shared, hello: Hello) -> Result<()> {
         hello.worker.as_bytes().to_vec(),
         lease.clone(),
         every.clone(),
-        hello.label.into_bytes(),
+        hello.label.as_bytes().to_vec(),
         serde_json::to_vec(&words).unwrap_or_else(|_| b"{}".to_vec()),
-        hello.queues.len().to_string().into_bytes(),
+        queues.len().to_string().into_bytes(),
     ];
-    args.extend(hello.queues.iter().map(|(queue, _)| queue.as_bytes().to_vec()));
+    args.extend(queues.iter().map(|queue| queue.as_bytes().to_vec()));
     for Declared { task, queue, json, .. } in &hello.tasks {
         args.push(task.as_bytes().to_vec());
         args.push(format!("{queue}\n{json}").into_bytes());
@@ -122,13 +131,20 @@ impl Shared {
         self.publish_to(std::slice::from_ref(queue)).await
     }
 
-    async fn publish_to(&self, queues: &[Name]) -> Result<()> {
+    pub(super) async fn publish_to(&self, queues: &[Name]) -> Result<()> {
         let answer = self.run_fleet(&scripts::FLEET_SETTLE, vec![]).await?;
         let mut parts = Parts::of(answer, self.place());
         let head = vec![parts.number()?.to_string().into_bytes(), parts.bytes()?];
+        let crons = read_crons(Parts::of(parts.value(), self.place()), self.place())?;
         let standings = read_standings(parts, self.place())?;
         for queue in queues {
             let mut args = head.clone();
+            let here: Vec<_> = crons.iter().filter(|(_, home, _)| home == queue).collect();
+            args.push(here.len().to_string().into_bytes());
+            for (task, _, schedule) in here {
+                args.push(task.as_bytes().to_vec());
+                args.extend(written(schedule));
+            }
             for standing in &standings {
                 args.extend(
                     gate_name(&standing.scope, queue)
@@ -141,6 +157,18 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The crons that hold of what workers declare: task, home queue, and the schedule.
+fn read_crons(mut parts: Parts<'_>, place: &str) -> Result<Vec<(Name, Name, Schedule)>> {
+    let mut crons = Vec::new();
+    while !parts.is_empty() {
+        let (task, word) = (Name::new("task", parts.text()?)?, parts.text()?);
+        let read = word.split_once('\n').and_then(|(home, json)| Some((home, Schedule::from_json(json)?)));
+        let (home, schedule) = read.ok_or_else(|| unreadable(place, "a cron of another form"))?;
+        crons.push((task, Name::new("queue", home)?, schedule));
+    }
+    Ok(crons)
 }
 
 /// Limits as `cap|rates|max_pending`.

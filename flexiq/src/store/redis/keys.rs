@@ -6,7 +6,7 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them, and the type of each.
-const OF_QUEUE: [(&str, &str); 36] = [
+const OF_QUEUE: [(&str, &str); 39] = [
     // id → what never changes: moments, rank, task, settings, partition, payload
     ("bodies", "hash"),
     // id → state, counters, moments, worker; absent before the first start, unless the job can expire or was
@@ -55,7 +55,7 @@ const OF_QUEUE: [(&str, &str); 36] = [
     ("awaited", "hash"),
     // `worker id` of each running job that was cancelled and whose worker does not know
     ("called", "set"),
-    // is_known, waits, keeper, alarm_taken, beat_at, quiet_ms, lease_ms, reap_after, silent_at, limits_version,
+    // is_known, tick_at (the first of `ticks`), waits, keeper, alarm_taken, beat_at, quiet_ms, lease_ms, reap_after, silent_at, limits_version,
     // max_pending, reopens (the cursor at which partitions are looked at again), arrivals (of producers, while any wait)
     ("meta", "hash"),
     // lane of a partition of which something is pending or running → how much of it, its turn and its place
@@ -82,6 +82,12 @@ const OF_QUEUE: [(&str, &str); 36] = [
     ("keyed", "hash"),
     // by the moment at which time frees it: each unique key that no job's life holds
     ("unique_over", "zset"),
+    // schedule → what was made of it, what it shows, and its cron
+    ("schedules", "hash"),
+    // schedule → head and body of its jobs, as an enqueue sends them; then all of it in JSON
+    ("plans", "hash"),
+    // by moment: schedule that a worker is told of then
+    ("ticks", "zset"),
 ];
 
 /// The keys of a named limit, as `lua/lib/limit.lua` names them. A gate is one of its keys behind its length.
@@ -111,7 +117,7 @@ const OF_LIMIT: [(&str, &str); 11] = [
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.
 #[rustfmt::skip]
-const OF_FLEET: [(&str, &str); 8] = [
+const OF_FLEET: [(&str, &str); 9] = [
     // schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
     ("meta", "hash"),
     // the queues that are known
@@ -120,7 +126,7 @@ const OF_FLEET: [(&str, &str); 8] = [
     ("tasks", "hash"),
     // worker → its age, its life and its label
     ("workers", "hash"),
-    // worker → the limits that it declares, in JSON
+    // worker → the limits and crons that it declares, in JSON
     ("declared", "hash"),
     // `q:queue` or `t:task` → `declared;set;paused`
     ("limits", "hash"),
@@ -128,6 +134,8 @@ const OF_FLEET: [(&str, &str); 8] = [
     ("named", "zset"),
     // worker → what it last said that it does, in JSON
     ("reports", "hash"),
+    // task → its queue, and the cron that holds of what workers declare
+    ("crons", "hash"),
 ];
 
 /// A side of the store: keys that stay together.

@@ -24,6 +24,7 @@ mod options;
 mod permits;
 mod read;
 mod room;
+mod schedules;
 mod scripts;
 mod stats;
 #[cfg(feature = "tls")]
@@ -52,8 +53,8 @@ use self::scripts::Script;
 use self::wire::Parts;
 use super::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
-    GiveBack, Hello, JobKey, Page, Payload, ProducerId, Repair, Retried, Scope, Snapshot, Standing, Step,
-    Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    GiveBack, Hello, JobKey, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot, Standby,
+    Standing, Step, Store, Stored, Swept, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::Result;
@@ -322,6 +323,18 @@ impl Store for RedisStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         Box::pin(fleet::limits(&self.shared))
+    }
+
+    fn schedule(&self, queue: Name, name: Name, planning: Planning) -> Step<'_, ()> {
+        Box::pin(schedules::schedule(&self.shared, queue, name, planning))
+    }
+
+    fn schedules(&self) -> Step<'_, Vec<Standby>> {
+        Box::pin(schedules::schedules(&self.shared))
+    }
+
+    fn tick(&self, tick: Tick) -> Step<'_, Ticked> {
+        Box::pin(schedules::tick(&self.shared, tick))
     }
 
     fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {

@@ -17,7 +17,7 @@ impl Script {
 }
 
 macro_rules! of_queue {
-    ($($name:ident $($file:literal)+;)*) => {$(
+    ($($name:ident $($part:tt),+;)*) => {$(
         pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of(&[
             include_str!("lua/lib/base.lua"),
             include_str!("lua/lib/queue.lua"),
@@ -32,10 +32,20 @@ macro_rules! of_queue {
             include_str!("lua/lib/guard.lua"),
             include_str!("lua/lib/bells.lua"),
             include_str!("lua/lib/room.lua"),
-            $(include_str!(concat!("lua/", $file, ".lua"))),+,
+            $(part_of_queue!($part)),+,
             "end)()",
         ]));
     )*};
+}
+
+/// A file, or a line of code between files.
+macro_rules! part_of_queue {
+    ([$code:literal]) => {
+        $code
+    };
+    ($file:literal) => {
+        include_str!(concat!("lua/", $file, ".lua"))
+    };
 }
 
 macro_rules! of_fleet {
@@ -64,27 +74,29 @@ macro_rules! of_limit {
 }
 
 of_queue! {
-    ENQUEUE "lib/unique" "replace" "enqueue";
-    TURN "lib/unique" "lib/keyed" "lib/house" "finish" "heads" "turns" "claim" "turn";
-    EXTEND "lib/unique" "lib/keyed" "lib/house" "extend";
+    ENQUEUE "lib/unique", "replace", "enqueue";
+    TURN "lib/unique", "lib/keyed", "lib/house", "finish", "heads", "turns", "claim", "lib/schedules", "turn";
+    EXTEND "lib/unique", "lib/keyed", "lib/house", "lib/schedules", "extend";
     ENTER "enter";
     LEAVE "leave";
     LEAVE_LINE "leave_line";
     ALARM "alarm";
-    KNOW "know";
+    KNOW "lib/schedules", "know";
+    SCHEDULE "lib/schedules", "schedule";
+    TICK "lib/schedules", "lib/unique", "replace", ["local function store_batches(ARGV)"], "enqueue", ["end"], "tick";
     FORGET "forget";
     BEAT "beat";
     RESUME "resume";
-    CANCEL "lib/unique" "lib/keyed" "cancel";
-    CANCEL_PARTITION "lib/unique" "lib/keyed" "cancel_partition";
+    CANCEL "lib/unique", "lib/keyed", "cancel";
+    CANCEL_PARTITION "lib/unique", "lib/keyed", "cancel_partition";
     CALL "call";
-    RETRY "lib/unique" "lib/keyed" "retry";
-    DELETE "lib/unique" "lib/keyed" "lib/house" "delete";
+    RETRY "lib/unique", "lib/keyed", "retry";
+    DELETE "lib/unique", "lib/keyed", "lib/house", "delete";
     READ "read";
     LIST "list";
-    EXPLAIN "lib/shut" "explain";
-    STATS "lib/shut" "stats";
-    CHECK "check/found" "check/jobs" "check/partitions" "check/places" "check/counts" "check/bells" "check/room" "check";
+    EXPLAIN "lib/shut", "explain";
+    STATS "lib/shut", "stats";
+    CHECK "check/found", "check/jobs", "check/partitions", "check/places", "check/counts", "check/bells", "check/room", "check";
     COPY "copy";
     KEYS_OF_QUEUE "keys";
     ENDED "ended";

@@ -49,7 +49,9 @@ fn read_worker(told: &mut Parts<'_>, place: &str) -> Result<WorkerFacts> {
     let label = told.text()?;
     let (since, beat_at) = (Timestamp::from_millis(told.number()?), Timestamp::from_millis(told.number()?));
     let words: BTreeMap<String, String> = serde_json::from_slice(&told.bytes()?).map_err(|_| other())?;
-    let declared = words.iter().map(|(scope, word)| Some((read_scope(scope)?, read_limits(word)?)));
+    // The crons among them are shown with the schedules.
+    let limits = words.iter().filter(|(scope, _)| !scope.starts_with("s:"));
+    let declared = limits.map(|(scope, word)| Some((read_scope(scope)?, read_limits(word)?)));
     let declared: Vec<(Scope, Limits)> = declared.collect::<Option<_>>().ok_or_else(other)?;
     let report = Some(told.text()?).filter(|report| !report.is_empty());
     Ok(WorkerFacts { worker, label, since, beat_at, declared, report })

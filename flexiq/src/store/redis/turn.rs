@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::codes::{dead_code, millis, read_body, scheduled_code, write_error, write_value};
 use super::enqueue::when;
+use super::schedules::read_due;
 use super::wire::{Packed, Parts, Unpacked, unreadable};
 use super::{Shared, scripts};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::job::{Held, Hold, JobId, Transition, Value};
+use crate::name::Name;
 use crate::store::types::{Claim, Claimed, Finish, Finished, LeaseId, Turn, TurnAnswer};
 
 pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> {
@@ -23,7 +25,7 @@ pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> 
             are_settled = true;
             continue;
         }
-        let answer = read_answer(parts, store.place())?;
+        let answer = read_answer(&turn.queue, parts, store.place())?;
         store.leased.follow(&turn, &answer);
         return Ok(answer);
     }
@@ -126,10 +128,11 @@ fn with_hold(head: Vec<u8>, hold: Option<Hold>) -> Vec<u8> {
     Packed(head).byte(what).moment(length).0
 }
 
-fn read_answer(mut parts: Parts<'_>, place: &str) -> Result<TurnAnswer> {
+fn read_answer(queue: &Name, mut parts: Parts<'_>, place: &str) -> Result<TurnAnswer> {
     let (told, more, counters) = (parts.bytes()?, parts.number()? > 0, parts.bytes()?);
     let finished = told.iter().map(|&end| if end == b'd' { Finished::Done } else { Finished::LeaseLost });
-    let mut answer = TurnAnswer { finished: finished.collect(), more, ..Default::default() };
+    let ticks = read_due(queue, parts.value(), place)?;
+    let mut answer = TurnAnswer { finished: finished.collect(), more, ticks, ..Default::default() };
     let mut counters = Unpacked(&counters);
     let (mut same, mut of_run) = (0, Counters::default());
     while !parts.is_empty() {

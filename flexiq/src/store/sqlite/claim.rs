@@ -18,10 +18,12 @@ use super::house::{keep_house, next_moment};
 use super::lanes::{LaneId, QueueId};
 use super::news::Truth;
 use super::partitions::OpenTurns;
+use super::schedules::tell_due;
 use super::write::Write;
 use crate::job::JobId;
 use crate::name::Name;
 use crate::policy::Verdict;
+use crate::store::schedules::DueTick;
 use crate::store::types::{Claim, Claimed, WorkerId};
 
 /// A claim answers at most this many jobs,
@@ -29,7 +31,7 @@ const MOST_JOBS: usize = 1_000;
 /// and stops at this many bytes of their payloads.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// Claims; answers the jobs, best first, and whether a bound ended it early.
+/// Claims; answers the jobs, best first, whether a bound ended it early, and the schedules that are due.
 pub(super) fn claim(
     write: &mut Write<'_>,
     worker: WorkerId,
@@ -37,12 +39,16 @@ pub(super) fn claim(
     queue: QueueId,
     wanted: Claim,
     waiting_workers: usize,
-) -> Tried<(Vec<Claimed>, bool)> {
+) -> Tried<(Vec<Claimed>, bool, Vec<DueTick>)> {
     let left = keep_house(write, queue)?;
     notice_deaths(write)?;
+    let mut ticks = Vec::new();
+    if left.has_ticks {
+        tell_due(write, (queue_name, queue), &mut ticks)?;
+    }
     if left.has_expired {
         // What has expired must not start: the next claim goes on from here.
-        return Ok((Vec::new(), true));
+        return Ok((Vec::new(), true, ticks));
     }
     write.shows_ready()?;
     let Waiting { gate, mut tasks, lanes: waiting, turns } =
@@ -95,7 +101,7 @@ pub(super) fn claim(
     }
     write.news.claim = Some(truth);
     write.news.moments.push((queue_name.clone(), next));
-    Ok((claimed, left.has_more || is_bounded))
+    Ok((claimed, left.has_more || is_bounded, ticks))
 }
 
 /// What was taken and is not leased yet, by the losses that its task may have.

@@ -9,6 +9,7 @@ use super::codes::write_rates;
 use super::gates::scope;
 use super::guard;
 use super::limits::{forget_empty, ring_for};
+use super::schedules;
 use super::write::Write;
 use crate::store::types::{Hello, Limits, WorkerId};
 
@@ -16,6 +17,7 @@ use crate::store::types::{Hello, Limits, WorkerId};
 pub(super) fn declare(write: &mut Write<'_>, hello: &Hello) -> rusqlite::Result<()> {
     let before = scopes_of(write, hello.worker.as_bytes())?;
     drop_declarations(write, hello.worker.as_bytes())?;
+    schedules::declare(write, hello)?;
     let queues = hello.queues.iter().map(|(queue, limits)| (scope::QUEUE, queue, limits));
     let tasks = hello.tasks.iter().flat_map(|declared| {
         let each = (scope::EACH_PARTITION, &declared.task, &declared.per_partition);
@@ -95,14 +97,17 @@ fn drop_declarations(write: &Write<'_>, worker: &[u8; 16]) -> rusqlite::Result<(
     write
         .connection
         .prepare_cached("DELETE FROM flexiq_declarations WHERE worker = ?1")?
-        .execute([worker])
-        .map(drop)
+        .execute([worker])?;
+    schedules::drop_declared(write, worker)
 }
 
 type Columns = (Option<u32>, Option<String>, Option<i64>);
 
 /// The youngest living worker's declaration of one task or queue becomes the one that holds.
 fn settle(write: &mut Write<'_>, scope: u8, name: &str) -> rusqlite::Result<()> {
+    if scope == scope::TASK {
+        schedules::settle(write, name)?;
+    }
     let youngest: Option<Columns> = write
         .connection
         .prepare_cached(include_str!("sql/declared_by_youngest.sql"))?

@@ -9,6 +9,7 @@ use super::house::{all_queues, all_waiting, keep_house, next_moment};
 use super::permits;
 use super::prune::prune_queue;
 use super::room;
+use super::schedules::tell_due;
 use super::starts::forget_over;
 use super::unique;
 use super::write::Write;
@@ -39,10 +40,13 @@ pub(super) fn extend(write: &mut Write<'_>, beat: Beat, awaited: &[Name]) -> Tri
         }
     }
     let mut has_more = false;
-    for (queue, _) in all_queues(write.connection)? {
+    for (queue, name) in all_queues(write.connection)? {
         // What is left over when a bound was hit is left to the claims and to the next beat.
         if !has_more {
             let left = keep_house(write, queue)?;
+            if left.has_ticks {
+                tell_due(write, (&name, queue), &mut answer.ticks)?;
+            }
             has_more = left.has_expired || left.has_more;
         }
         prune_queue(write, queue, MOST_PRUNED)?;

@@ -1,4 +1,4 @@
-//! What time alone does to jobs: reap, expire, promote, and open partitions. Every claim does it for its queue, every beat for all.
+//! What time alone does to jobs: reap, expire, promote, and open partitions; and whether schedules are due. Every claim does it for its queue, every beat for all.
 //!
 //! Each is bounded, so that a flood of due jobs never stops the store; what is left is done by the next step.
 
@@ -27,6 +27,8 @@ pub(super) struct Left {
     pub(super) has_expired: bool,
     /// Other moves are due.
     pub(super) has_more: bool,
+    /// Schedules are due, of which the caller tells.
+    pub(super) has_ticks: bool,
 }
 
 /// Moves what is overdue in one queue.
@@ -38,7 +40,7 @@ pub(super) fn keep_house(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Res
     if is_past(moments.held) {
         end_holds(write, queue)?;
     }
-    let mut left = Left::default();
+    let mut left = Left { has_ticks: is_past(moments.tick), ..Left::default() };
     // Expiry after reaping and before promotion: what is given back, or becomes due, when its time is over does not start.
     if lapses && guard::may_reap(write)? {
         left.has_more |= reap(write, queue)?;
@@ -172,6 +174,8 @@ struct Moments {
     opening: Option<i64>,
     /// and when a hold is over.
     held: Option<i64>,
+    /// When a schedule is due.
+    tick: Option<i64>,
     /// Partitions are left of which a limit was changed.
     reopens: bool,
 }
@@ -185,7 +189,8 @@ impl Moments {
                 lapse: row.get(2)?,
                 opening: row.get(3)?,
                 held: row.get(4)?,
-                reopens: row.get(5)?,
+                tick: row.get(5)?,
+                reopens: row.get(6)?,
             })
         })
     }
@@ -193,12 +198,12 @@ impl Moments {
 
 /// The next moment at which time alone may make something startable or end it.
 pub(super) fn next_moment(connection: &Connection, queue: QueueId) -> rusqlite::Result<Option<Timestamp>> {
-    let Moments { due, expiry, lapse, opening, held, .. } = Moments::read(connection, queue)?;
+    let Moments { due, expiry, lapse, opening, held, tick, .. } = Moments::read(connection, queue)?;
     let lapse = match lapse {
         Some(lapse) => Some(lapse.max(guard::reap_after(connection)?)),
         None => None,
     };
-    Ok([due, expiry, lapse, opening, held].into_iter().flatten().min().map(Timestamp::from_millis))
+    Ok([due, expiry, lapse, opening, held, tick].into_iter().flatten().min().map(Timestamp::from_millis))
 }
 
 /// The next moment of every queue that has one.

@@ -26,6 +26,7 @@ mod guard;
 mod heads;
 mod house;
 mod hub;
+mod kept_schedule;
 mod lanes;
 mod ledger;
 mod limits;
@@ -45,6 +46,7 @@ mod retention;
 mod retry;
 mod room;
 mod rooms;
+mod schedules;
 mod starts;
 mod stats;
 mod ticket;
@@ -73,8 +75,9 @@ use self::write::Write;
 use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
-    Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, ProducerId, Repair,
-    Retried, Scope, Snapshot, Standing, Step, Store, Stored, Swept, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, Planning,
+    ProducerId, Repair, Retried, Scope, Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tick,
+    Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -342,6 +345,18 @@ impl Store for SqliteStore {
 
     fn limits(&self) -> Step<'_, Vec<Standing>> {
         self.read(limits::limits)
+    }
+
+    fn schedule(&self, queue: Name, name: Name, planning: Planning) -> Step<'_, ()> {
+        self.write(Priority::Normal, move |write| schedules::schedule(write, &queue, &name, planning))
+    }
+
+    fn schedules(&self) -> Step<'_, Vec<Standby>> {
+        self.read(kept_schedule::all)
+    }
+
+    fn tick(&self, tick: Tick) -> Step<'_, Ticked> {
+        self.write(Priority::Normal, move |write| schedules::tick(write, tick))
     }
 
     fn explain(&self, id: JobId) -> Step<'_, Option<Explanation>> {

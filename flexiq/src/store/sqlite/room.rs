@@ -31,25 +31,36 @@ pub(super) fn enqueue_or_stand(
     batch: &Enqueue,
     producer: ProducerId,
 ) -> Tried<Result<Vec<Enqueued>>> {
+    let full = match enqueue_or_undo(write, batch)? {
+        Ok(stored) => {
+            leave(write, producer)?;
+            return Ok(Ok(stored));
+        }
+        Err(full) => full,
+    };
+    let want = Want::of(write, batch, &full)?;
+    want.refuse_if_never()?;
+    stand(write, batch, producer, want)?;
+    Ok(Err(full))
+}
+
+/// Stores a batch, or undoes what it has written where there is no room for it; what its caller writes then is not undone.
+/// The first that a request does.
+pub(super) fn enqueue_or_undo(write: &mut Write<'_>, batch: &Enqueue) -> Tried<Result<Vec<Enqueued>>> {
     let before = write.ledger.clone();
     write.connection.prepare_cached("SAVEPOINT flexiq_room")?.execute([])?;
     let full = match enqueue(write, batch) {
         Ok(stored) => {
-            leave(write, producer)?;
             write.connection.prepare_cached("RELEASE flexiq_room")?.execute([])?;
             return Ok(Ok(stored));
         }
         Err(Failure::Refused(full @ (Error::QueueFull { .. } | Error::PartitionFull { .. }))) => full,
         Err(other) => return Err(other),
     };
-    // What the batch has written is undone; that its producer stands in line is not.
     write.connection.execute_batch("ROLLBACK TO flexiq_room; RELEASE flexiq_room")?;
     *write.ledger = before;
     *write.news = News::default();
     write.lanes.forget();
-    let want = Want::of(write, batch, &full)?;
-    want.refuse_if_never()?;
-    stand(write, batch, producer, want)?;
     Ok(Err(full))
 }
 

@@ -33,10 +33,10 @@ pub(super) fn turn(write: &mut Write<'_>, turn: Turn, waiting_workers: usize) ->
         prune_queue(write, queue, finishes * PRUNED_PER_FINISH)?;
     }
     if let Some(wanted) = turn.claim {
-        (answer.claimed, answer.more) =
+        (answer.claimed, answer.more, answer.ticks) =
             claim(write, turn.worker, &turn.queue, queue, wanted, waiting_workers)?;
     }
-    // A turn that did nothing may as well be done again.
+    // A turn that did nothing may as well be done again. Of what was due somebody is told anew.
     if finishes > 0 || !answer.claimed.is_empty() {
         write.connection.prepare_cached(include_str!("sql/turn_keep.sql"))?.execute(params![
             turn.worker.as_bytes(),
@@ -80,7 +80,7 @@ fn answer_again(write: &mut Write<'_>, turn: &Turn, kept: Kept) -> rusqlite::Res
         // A lease that was lost meanwhile is not handed out again.
         claimed.extend(read_claimed(write, turn.worker, lease)?);
     }
-    Ok(TurnAnswer { finished: kept.finished, claimed, more: kept.more })
+    Ok(TurnAnswer { finished: kept.finished, claimed, more: kept.more, ticks: Vec::new() })
 }
 
 /// `more`, the number of finishes, a byte for each, then id and run of each lease.

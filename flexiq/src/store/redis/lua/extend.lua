@@ -1,7 +1,8 @@
 -- extend: renews the leases that a worker names in one queue, and keeps house for all, for all workers may be full.
 -- ARGV  4 worker, 5 lease, 6 every, 7 the first moment at which a worker falls silent ('' for none), 8 version of the
 --       limits; then one of each lease: job, run and whether it lapses as a release
--- Returns whether the queue's copy of the limits is older, and a character for each lease: 'h'eld, 'c'ancelled or 'l'ost
+-- Returns whether the queue's copy of the limits is older, a character for each lease: 'h'eld, 'c'ancelled or 'l'ost, and the
+-- schedules that are due
 local MOST_PRUNED, CALLS_KEPT = 1000, 3600000
 local worker, length, every = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 beat(length, every)
@@ -45,7 +46,10 @@ for state = SUCCEEDED, EXPIRED do
 end
 write_counts()
 redis.call('HDEL', meta, 'alarm_taken')
-local is_older = tonumber(redis.call('HGET', meta, 'limits_version') or 0) < tonumber(ARGV[8])
+local limits_version, tick_at = unpack(redis.call('HMGET', meta, 'limits_version', 'tick_at'))
+local is_older = tonumber(limits_version or 0) < tonumber(ARGV[8])
+local ticks = {}
+if tick_at and tonumber(tick_at) <= now then ticks = of_schedules().tell_due() end
 -- How long a log is kept is known by what holds now.
 if not is_older then of_partitions().forget_logs() end
 of_holds().forget()
@@ -59,4 +63,4 @@ end
 tell_ends()
 if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell_all() end
 tell_keeper()
-return { is_older and 1 or 0, table.concat(told) }
+return { is_older and 1 or 0, table.concat(told), ticks }

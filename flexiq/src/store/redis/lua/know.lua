@@ -1,5 +1,6 @@
 -- know: brings a queue its copy of the limits, and has those rung for that may start now.
--- ARGV  4 version, 5 the first moment at which a worker falls silent ('' for none), then two of each limited task, of the
+-- ARGV  4 version, 5 the first moment at which a worker falls silent ('' for none), 6 number of the crons that are declared
+--       here, then three of each: task, whether it catches up and its cron, and what it enqueues; then two of each limited task, of the
 --       queue itself (''), of each partition of a task (`task \2`) or of one: its name, and `paused|cap|rates|max_pending`
 redis.call('HSET', meta, 'is_known', 1)
 redis.call('ZADD', leases, text_of(FAR), LAST_LEASE)
@@ -26,7 +27,8 @@ end
 redis.call('DEL', limits)
 redis.call('HDEL', meta, 'max_pending')
 local differs = {}
-for i = 6, #ARGV, 2 do
+local first_limit = 7 + 3 * tonumber(ARGV[6])
+for i = first_limit, #ARGV, 2 do
   local name, gate, max_pending = ARGV[i], string.match(ARGV[i + 1], '^(.*)|(%d*)$')
   local task, is_partition = task_of(name)
   local is_of_one = is_partition and #name > #task + 1
@@ -63,5 +65,6 @@ for _, task in ipairs(waiting_tasks()) do
     set_right(task)
   end
 end
+of_schedules().declare(7, tonumber(ARGV[6]))
 if redis.call('HEXISTS', meta, 'arrivals') == 1 then of_room().tell_all() end
 tell_keeper()

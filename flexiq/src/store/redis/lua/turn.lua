@@ -5,7 +5,8 @@
 --       then, if it claims, lease, number of slots, free slots of each, and two of each room: task; and slot, most and
 --       max_losses
 -- Returns 'settle' if a silent worker's declarations must lapse first, or 'done', a character for each finish, whether
--- there is more, the counters of what is claimed, each behind how many jobs it is for, and two of each: id and body.
+-- there is more, the counters of what is claimed, each behind how many jobs it is for, the schedules that are due, as one list,
+-- and two of each job: id and body.
 local worker, number = ARGV[4], tonumber(ARGV[5])
 local claim_at = tonumber(ARGV[8])
 local has_claim = #ARGV >= claim_at
@@ -13,7 +14,7 @@ local has_claim = #ARGV >= claim_at
 -- The answer of the turn that is kept; an older number learns nothing, for its answer was taken long ago.
 local function answer_again(kept)
   local kept_number, kept_more, finishes, jobs, at = struct.unpack('>I6BI4I4', kept)
-  if number < kept_number then return { 'done', string.rep('l', tonumber(ARGV[7])), 0, '' } end
+  if number < kept_number then return { 'done', string.rep('l', tonumber(ARGV[7])), 0, '', {} } end
   local life, again, told = of_life(), {}, string.sub(kept, at, at + finishes - 1)
   local id_at = at + finishes
   local counters_at, same, run = id_at + 16 * jobs, 0, nil
@@ -35,17 +36,20 @@ local function answer_again(kept)
       again[#again + 1] = redis.call('HGET', bodies, id)
     end
   end
-  return { 'done', told, kept_more, table.concat(counters), unpack(again) }
+  return { 'done', told, kept_more, table.concat(counters), {}, unpack(again) }
 end
 
 local kept = redis.call('HGET', turns, worker)
 if kept and number <= struct.unpack('>I6', kept) then return answer_again(kept) end
-local silent_at, alarm_taken, arrivals = unpack(redis.call('HMGET', meta, 'silent_at', 'alarm_taken', 'arrivals'))
+local silent_at, alarm_taken, arrivals, tick_at =
+  unpack(redis.call('HMGET', meta, 'silent_at', 'alarm_taken', 'arrivals', 'tick_at'))
 if has_claim and ARGV[6] == '0' and silent_at and tonumber(silent_at) <= now then return { 'settle' } end
 
+local ticks = {}
 if ARGV[7] ~= '0' then finish(worker, 9) end
 if has_claim then
   claim(worker, claim_at)
+  if tick_at and tonumber(tick_at) <= now then ticks = of_schedules().tell_due() end
   if alarm_taken then redis.call('HDEL', meta, 'alarm_taken') end
 else
   ring_for_moves()
@@ -55,9 +59,9 @@ if arrivals then of_room().tell() end
 tell_keeper()
 
 local told, heads = table.concat(answers), table.concat(counters)
--- A turn that did nothing may as well be done again.
+-- A turn that did nothing may as well be done again. Of what was due somebody is told anew.
 if #told > 0 or #claimed > 0 then
   local kept_now = struct.pack('>I6BI4I4', number, more, #told, #claimed) .. told .. table.concat(claimed) .. heads
   redis.call('HSET', turns, worker, kept_now)
 end
-return { 'done', told, more, heads, unpack(answer) }
+return { 'done', told, more, heads, ticks, unpack(answer) }

@@ -125,6 +125,35 @@ CREATE TABLE flexiq_declarations (
 
 CREATE INDEX flexiq_declarations_of_worker ON flexiq_declarations (worker);
 
+-- What is enqueued by the clock, and where it stands. A definition is JSON, see store/schedules.rs.
+CREATE TABLE flexiq_schedules (
+    queue        INTEGER NOT NULL,
+    name         TEXT    NOT NULL,
+    definition   TEXT    NOT NULL,
+    is_set       INTEGER NOT NULL, -- at runtime, which stands above what is declared
+    is_paused    INTEGER NOT NULL,
+    is_planned   INTEGER NOT NULL,
+    seen         INTEGER NOT NULL, -- planned: the next tick; else the moment since which it shall tick
+    last         INTEGER,          -- the tick that made a job last,
+    last_skipped INTEGER,          -- and that for which there was no room
+    wanted_at    INTEGER,          -- when a worker is told of it, or one that sleeps is forgotten; null while it is paused
+    asleep_since INTEGER,          -- it was declared, and no living worker declares it any more
+    PRIMARY KEY (queue, name)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_schedules_wanted ON flexiq_schedules (queue, wanted_at, name) WHERE wanted_at IS NOT NULL;
+
+-- The crons that each worker declares. Whether its word holds is decided with that on the limits of the task.
+CREATE TABLE flexiq_declared_schedules (
+    name       TEXT NOT NULL,
+    worker     BLOB NOT NULL,
+    queue      TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    PRIMARY KEY (name, worker)
+) WITHOUT ROWID;
+
+CREATE INDEX flexiq_declared_schedules_of_worker ON flexiq_declared_schedules (worker);
+
 -- The log of starts of each gate with a rate, one row for all that started together. A gate is '' for the queue, a task,
 -- or task:partition. Numbered from the first start of each row, so that the nth newest is one lookup.
 CREATE TABLE flexiq_starts (

@@ -100,14 +100,14 @@ local function ring_for_moves()
   end
 end
 
--- The next moment at which time alone may make something startable or end it.
-local function next_moment()
+-- The next moment at which time alone may make something startable or end it; `tick_at` is that of the schedules.
+local function next_moment(tick_at)
   local lapse = score_of(redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES'))
   if lapse then
     local _, _, _, reap_after = guard_of()
     lapse = math.max(lapse, reap_after)
   end
-  local soonest = lapse or FAR
+  local soonest = math.min(lapse or FAR, tonumber(tick_at or FAR))
   for _, key in ipairs({ scheduled, expiries, openings }) do
     soonest = math.min(soonest, score_of(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')) or FAR)
   end
@@ -119,9 +119,9 @@ end
 -- nothing to tell.
 local function tell_keeper()
   while #all_waiters() > 0 do
-    if redis.call('HEXISTS', meta, 'alarm_taken') == 1 then return end
-    local waiter, moment = waiting_list[1], next_moment()
-    local keeper = redis.call('HGET', meta, 'keeper')
+    local alarm_taken, keeper, tick_at = unpack(redis.call('HMGET', meta, 'alarm_taken', 'keeper', 'tick_at'))
+    if alarm_taken then return end
+    local waiter, moment = waiting_list[1], next_moment(tick_at)
     -- Each handle numbers its own waits, so that the number alone may be another's.
     local is_known = keeper and string.sub(keeper, 1, 22) == string.sub(waiter, 1, 22)
     if is_known and struct.unpack('>I6', keeper, 23) <= moment then return end

@@ -15,19 +15,46 @@ local function write_worker(id, worker)
   redis.call('HSET', workers, id, life .. worker.label)
 end
 
+-- Works out which crons hold: of each task the word of whoever's word on its limits holds, if that worker lives. Answers
+-- whether anything has changed.
+local function settle_crons(best)
+  local before, has_changed = {}, false
+  local all = redis.call('HGETALL', crons)
+  for i = 1, #all, 2 do
+    before[all[i]] = all[i + 1]
+  end
+  for scope, worker in pairs(best) do
+    local task = string.match(scope, '^t:(.*)$')
+    local word = task and worker.is_alive == 1 and worker.words['s:' .. task]
+    if word then
+      if before[task] ~= word then
+        redis.call('HSET', crons, task, word)
+        has_changed = true
+      end
+      before[task] = nil
+    end
+  end
+  for task in pairs(before) do
+    redis.call('HDEL', crons, task)
+    has_changed = true
+  end
+  return has_changed
+end
+
 -- Works out what holds: of each task or queue the youngest living worker's word, also that there is no limit. One that
 -- was found silent is asked only where nobody else lives: it may have been cut off, and still be the one that runs.
 local function settle()
-  local alive, words = {}, redis.call('HGETALL', declared)
+  local words = redis.call('HGETALL', declared)
   local best, holds = {}, {}
   for i = 1, #words, 2 do
     local text = redis.call('HGET', workers, words[i])
     local worker = text and read_worker(text)
     if worker then
-      for scope, word in pairs(cjson.decode(words[i + 1])) do
+      worker.words = cjson.decode(words[i + 1])
+      for scope, word in pairs(worker.words) do
         local known = best[scope]
-        local is_younger = not known or worker.is_alive > known.is_alive
-          or worker.is_alive == known.is_alive and worker.born > known.born
+        local is_younger = string.sub(scope, 1, 2) ~= 's:' and (not known or worker.is_alive > known.is_alive
+          or worker.is_alive == known.is_alive and worker.born > known.born)
         if is_younger then
           best[scope] = worker
           holds[scope] = word
@@ -35,7 +62,7 @@ local function settle()
       end
     end
   end
-  local has_changed, before = false, {}
+  local has_changed, before = settle_crons(best), {}
   local all = redis.call('HGETALL', limits)
   for i = 1, #all, 2 do
     before[all[i]] = all[i + 1]
