@@ -19,6 +19,7 @@ mod pages {
     page!(Knobs, "../book/src/knobs.md");
     page!(Explain, "../book/src/explain.md");
     page!(Introduction, "../book/src/introduction.md");
+    page!(Schedules, "../book/src/schedules.md");
     page!(Sqlite, "../book/src/sqlite.md");
     page!(Starvation, "../book/src/starvation.md");
     page!(Tasks, "../book/src/tasks.md");

@@ -81,8 +81,8 @@ pub use name::Name;
 pub use policy::Rate;
 pub use queue::{
     Answer, AnyQueue, Batch, Checkup, Cursor, Declarer, Enqueue, HomeQueue, JobHandle, JobPage, Jobs,
-    KnobSetting, KnobValue, Queue, QueueBuilder, QueueStats, RunStats, SlotStats, Stats, TaskExplanation,
-    TaskInQueue, TaskStats, WorkerStats,
+    KnobSetting, KnobValue, NewSchedule, Queue, QueueBuilder, QueueStats, RunStats, ScheduleStatus,
+    SlotStats, Stats, TaskExplanation, TaskInQueue, TaskStats, WorkerStats,
 };
 pub use store::{
     Cancelled, Cause, Ended, Explanation, Finding, FindingKind, Holder, Limits, LiveWorker, Origin,

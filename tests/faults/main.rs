@@ -11,5 +11,6 @@ mod named_limit;
 pub(crate) mod place;
 pub(crate) mod process;
 mod producers;
+mod schedule;
 mod signals;
 mod store_log;

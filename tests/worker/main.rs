@@ -25,6 +25,7 @@ mod permits;
 mod probes;
 mod prometheus;
 mod queues;
+mod schedules;
 mod shutdown;
 mod start;
 mod stats;

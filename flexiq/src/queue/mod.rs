@@ -18,7 +18,9 @@ mod handle;
 mod knobs;
 mod limits;
 mod list;
+mod new_schedule;
 mod prometheus;
+mod schedules;
 mod sentence;
 mod stats;
 mod task_words;
@@ -42,6 +44,8 @@ pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 pub use handle::JobHandle;
 pub use list::{JobPage, Jobs};
+pub use new_schedule::NewSchedule;
+pub use schedules::ScheduleStatus;
 pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 
 use crate::error::Error;

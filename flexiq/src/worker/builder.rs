@@ -8,15 +8,15 @@ use std::time::Duration;
 
 #[cfg(feature = "health")]
 use super::health::Listener;
+use super::hello::hello;
 use super::plan::{Plan, Wishes};
 use super::signals::Signals;
 use super::{Worker, join};
 use crate::error::{Error, Result};
-use crate::name::Name;
 use crate::policy::notation;
 use crate::queue::Queue;
-use crate::store::{Declared, Hello, Limits, WorkerId};
-use crate::task::{Declaration, PerPartition, Registry, States, Task};
+use crate::store::WorkerId;
+use crate::task::{Registry, States, Task};
 
 /// A worker to be set and started: [`Queue::worker`].
 ///
@@ -159,7 +159,7 @@ impl WorkerBuilder {
     /// # Errors
     ///
     /// [`Error::NothingToServe`], [`Error::MissingState`], [`Error::DuplicateTask`], [`Error::NotBuilt`],
-    /// [`Error::Unknown`] for a queue, [`Error::Invalid`] for a number, an order or a variable of the environment,
+    /// [`Error::Unknown`] for a queue or the time zone of a cron, [`Error::Invalid`] for a number, an order or a variable of the environment,
     /// [`Error::HealthAddress`], and what the store says. Nothing has started then.
     pub async fn start(self) -> Result<Worker> {
         self.launch(false).await
@@ -261,49 +261,6 @@ impl WorkerBuilder {
     }
 }
 
-fn hello(id: WorkerId, plan: &Plan, handle: &Queue) -> Result<Hello> {
-    let declare = |task: &super::plan::Task| {
-        let json = serde_json::to_string(&Declaration::from(task.definition)).map_err(|source| {
-            Error::Encode { what: format!("the declaration of task {}", task.name), source }
-        })?;
-        Ok(Declared {
-            task: task.name.clone(),
-            queue: Name::from_static(task.definition.queue),
-            json,
-            limits: Limits {
-                max_concurrent: task.definition.max_concurrent,
-                rates: task.definition.rates.to_vec(),
-                max_pending: None,
-            },
-            per_partition: task.definition.partition.map(limits_of_each).unwrap_or_default(),
-            schedule: None,
-        })
-    };
-    Ok(Hello {
-        worker: id,
-        label: format!("{}:{}", host(), std::process::id()),
-        lease: plan.lease,
-        queues: plan
-            .queues
-            .iter()
-            .map(|queue| (queue.name.clone(), handle.declared_limits(&queue.name)))
-            .collect(),
-        tasks: plan.tasks.iter().map(declare).collect::<Result<_>>()?,
-    })
-}
-
-fn limits_of_each(partition: PerPartition) -> Limits {
-    let PerPartition { max_concurrent, rates, max_pending, .. } = partition;
-    Limits { max_concurrent, rates: rates.to_vec(), max_pending }
-}
-
-/// The host's name, as far as it is known without asking the system: for people.
-fn host() -> String {
-    variable("HOSTNAME")
-        .or_else(|| std::fs::read_to_string("/etc/hostname").ok())
-        .map_or_else(|| "localhost".into(), |name| name.trim().to_owned())
-}
-
 /// Says what the worker serves and with how many slots.
 fn tell(id: WorkerId, plan: &Plan) {
     let tasks: Vec<&str> = plan.tasks.iter().map(|task| &*task.name).collect();
@@ -319,7 +276,7 @@ fn tell(id: WorkerId, plan: &Plan) {
     );
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 

@@ -16,6 +16,7 @@ use super::leases::Leases;
 use super::permits::Permits;
 use super::pump::Pump;
 use super::tally::Tally;
+use super::ticks::Ticks;
 use crate::clock::Clock;
 use crate::error::{Effect, Error, Result};
 use crate::store::{Beat, Hello, Store, WorkerId};
@@ -41,6 +42,7 @@ pub(super) struct Beater {
     pub(super) hello: Hello,
     pub(super) leases: Leases,
     pub(super) permits: Permits,
+    pub(super) ticks: Ticks,
     pub(super) lease: Duration,
     pub(super) every: Duration,
     /// When the worker was registered, by the monotonic clock: its first sign of life.
@@ -90,6 +92,7 @@ impl Beater {
             () = self.beat_for_ever() => unreachable!("it beats for ever"),
             () = fence::keep(&self.leases, self.store.clock()) => unreachable!("it fences for ever"),
             () = self.permits.keep() => unreachable!("it gives back for ever"),
+            () = self.ticks.keep() => unreachable!("it sends ticks for ever"),
             last = orders.recv() => last,
         };
         // Without an order the runtime of the worker is gone, and its async runs with it.
@@ -102,6 +105,7 @@ impl Beater {
                 () = self.beat_for_ever() => {}
                 () = fence::keep(&self.leases, self.store.clock()) => {}
                 () = self.permits.keep() => {}
+                () = self.ticks.keep() => {}
             }
             let _ = self.store.retire(self.worker).await;
         } else {
@@ -167,6 +171,7 @@ impl Beater {
         let answer = self.store.extend(beat).await?;
         self.has_told(report, answer.is_unknown);
         self.leases.renewed(sent);
+        self.ticks.told(answer.ticks);
         answer.lost.into_iter().for_each(|lease| self.leases.lose(lease));
         answer.cancelled.into_iter().for_each(|lease| self.leases.cancel(lease));
         for (permit, number) in permits.iter().filter(|(permit, _)| answer.lapsed.contains(permit)) {
@@ -206,7 +211,10 @@ impl Beater {
         let last = async {
             // What cannot be given back lapses.
             self.permits.send().await?;
-            self.beat().await
+            self.beat().await?;
+            // What is not sent, another worker is told of only after a while.
+            self.ticks.send().await;
+            Ok(())
         };
         tokio::select! {
             last = last => last,

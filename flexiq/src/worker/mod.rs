@@ -11,6 +11,7 @@ mod executor;
 mod fence;
 mod health;
 mod heartbeat;
+mod hello;
 mod leases;
 #[cfg_attr(not(feature = "metrics"), path = "unmetered.rs")]
 mod meter;
@@ -23,6 +24,7 @@ mod stopping;
 mod stream;
 mod tally;
 mod threads;
+mod ticks;
 
 use std::fmt;
 #[cfg(feature = "health")]
@@ -49,6 +51,7 @@ use plan::Plan;
 use pump::{Life, Pump};
 use tally::Tally;
 use threads::Threads;
+use ticks::Ticks;
 
 /// A running worker.
 ///
@@ -72,6 +75,7 @@ impl Worker {
         let away = Arc::new(Away::default());
         let leases = Leases::new(plan.lease);
         let permits = Permits::new(store.clone(), away.clone(), leases.clone(), plan.lease);
+        let ticks = Ticks::new(queue.clone());
         let registered = store.clock().elapsed();
         // A round of the heartbeat: until a beat is due, and until the store has answered it, or has failed to; one whom the
         // store has forgotten asks twice.
@@ -84,6 +88,7 @@ impl Worker {
             hello,
             leases: leases.clone(),
             permits: permits.clone(),
+            ticks: ticks.clone(),
             lease: plan.lease,
             every: plan.beat(),
             registered,
@@ -106,7 +111,7 @@ impl Worker {
         let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
         let vitals = Vitals::new(store.clock(), pulse, away.clone(), stop.clone());
         let life = Life { stop: stop.clone(), hurry: hurry.clone(), until_idle };
-        let pump = Pump::new(plan, store, (id, tally), executor, away, ended, life);
+        let pump = Pump::new(plan, (id, tally), executor, away, ended, ticks, life);
         let pump = tokio::spawn(work(pump, vitals.clone(), heartbeat, leases));
         Ok(Self {
             id,

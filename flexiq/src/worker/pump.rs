@@ -23,6 +23,7 @@ use super::slots::{Offer, Part, Slots};
 use super::stopping::{Stage, Stopping};
 use super::stream::{Answered, Stream};
 use super::tally::{Tally, Underway};
+use super::ticks::Ticks;
 use crate::job::Transition;
 use crate::name::Name;
 use crate::store::{Claim, Claimed, Finish, Finished, LeaseId, Room, Store, Wait, WorkerId};
@@ -66,6 +67,8 @@ pub(super) struct Pump {
     /// When the job that was claimed last would have started by weights alone.
     weighed: u64,
     runs: HashMap<LeaseId, Active>,
+    /// What the answers of turns tell of schedules.
+    ticks: Ticks,
     meter: Meter,
     tally: Tally,
     /// The tasks that the worker waits for, and the wait.
@@ -101,13 +104,14 @@ enum Event {
 impl Pump {
     pub(super) fn new(
         plan: Plan,
-        store: Arc<dyn Store>,
         (worker, tally): (WorkerId, Tally),
         executor: Executor,
         away: Arc<Away>,
         ended: UnboundedReceiver<Ended>,
+        ticks: Ticks,
         life: Life,
     ) -> Self {
+        let store = executor.queue.store().clone();
         let tasks = plan.tasks.iter().map(|task| task.definition);
         let slots = Slots::new(plan.slots, tasks.map(|task| (task.kind, task.max_in_flight_per_task)));
         let served = plan.queues.iter();
@@ -131,6 +135,7 @@ impl Pump {
             turn_of: 0,
             weighed: 0,
             runs: HashMap::new(),
+            ticks,
             waiting: None,
             idle_look: None,
             stopping: None,
@@ -416,6 +421,7 @@ impl Pump {
                 tracing::debug!(job.id = %finish.lease.job, job.run = finish.lease.run, "the lease was lost");
             }
         }
+        self.ticks.told(answer.ticks);
         let Some(offer) = offer else { return };
         self.slots.take_back(&offer);
         // Measured from before it was sent: these leases may be near their end.
