@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use proptest::strategy::Union;
 
+use crate::schedules::schedules;
 use crate::steps::{History, How, PARTITIONS, QUEUES, Step, TASKS, Trade, millis, name, secs};
 
 /// Steps of a history at most.
@@ -31,6 +32,7 @@ pub(crate) struct Theme {
     pub(crate) settle: u32,
     /// A beat rings for whatever a bell has missed.
     pub(crate) beat: u32,
+    pub(crate) schedules: u32,
     /// A connection breaks, where there is one.
     pub(crate) cut: u32,
 }
@@ -78,6 +80,7 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
         (theme.odd, odd().boxed()),
         (theme.settle, Just(Step::Settle).boxed()),
         (theme.beat, beat.boxed()),
+        (theme.schedules, schedules().boxed()),
         (theme.cut, cut.boxed()),
     ];
     Union::new_weighted(of_kind.into_iter().filter(|(weight, _)| *weight > 0).collect())

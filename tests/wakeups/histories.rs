@@ -10,8 +10,19 @@ use crate::play::{Tally, play};
 use crate::stand::Stand;
 
 /// A bit of everything, and nothing that mends what a bell has missed.
-const ANY: Theme =
-    Theme { enqueue: 6, delayed: 3, end: 5, hand: 1, limit: 2, time: 3, odd: 4, settle: 4, beat: 0, cut: 0 };
+const ANY: Theme = Theme {
+    enqueue: 6,
+    delayed: 3,
+    end: 5,
+    hand: 1,
+    limit: 2,
+    time: 3,
+    odd: 4,
+    settle: 4,
+    beat: 0,
+    schedules: 0,
+    cut: 0,
+};
 
 /// So many histories of each theme to soak: 10,000 for a store.
 const SOAK: u32 = 2_500;
@@ -27,6 +38,10 @@ macro_rules! histories {
             of_theme! { $store, $cases, a_moment_that_comes_wakes_who_waits_for_it:
                 Theme { time: 6, delayed: 6, odd: 6, limit: 1, ..ANY } }
             of_theme! { $store, $cases, a_bell_is_not_lost_with_whoever_leaves_it: Theme { odd: 10, ..ANY } }
+            of_theme! { $store, $cases, a_schedule_that_is_due_wakes_whoever_waits_in_its_queue:
+                Theme { schedules: 8, time: 8, enqueue: 3, limit: 1, ..ANY } }
+            of_theme! { $store, $cases, a_schedule_is_told_by_a_claim_or_by_a_beat:
+                Theme { schedules: 8, time: 8, beat: 3, odd: 8, ..ANY } }
             of_theme! { $store, $cases, a_beat_between_the_others_loses_no_wake_up: Theme { beat: 1, ..ANY } }
         }
     )*};

@@ -12,6 +12,7 @@
 mod chances;
 mod histories;
 mod play;
+mod schedules;
 mod stand;
 mod steps;
 mod worker;

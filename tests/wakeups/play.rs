@@ -12,6 +12,7 @@ use flexiq::{JobId, State};
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseError;
 
+use crate::schedules::Told;
 use crate::stand::Stand;
 use crate::steps::{BEAT, History, How, LEASE, QUEUES, Step, TASKS, Trade, name, secs};
 use crate::worker::{Run, Worker};
@@ -49,14 +50,15 @@ impl std::ops::Add for Tally {
 }
 
 /// A history under way.
-struct Play {
-    stand: Stand,
-    workers: Vec<Worker>,
+pub(crate) struct Play {
+    pub(crate) stand: Stand,
+    pub(crate) workers: Vec<Worker>,
     born: u8,
     jobs: Vec<JobId>,
-    partitions: BTreeMap<JobId, &'static str>,
+    pub(crate) partitions: BTreeMap<JobId, &'static str>,
     /// By queue and scope: until when a run has said that nothing should start. It may have lost its lease before.
     holds: BTreeMap<(usize, Scope), Timestamp>,
+    pub(crate) schedules: Told,
     /// Of each task, the newest start.
     started: [Option<Timestamp>; 3],
     /// Counts verbs, so that they come from each handle in turn.
@@ -74,6 +76,7 @@ pub(crate) async fn play(stand: Stand, history: &History) -> Played<Tally> {
         jobs: Vec::new(),
         partitions: BTreeMap::new(),
         holds: BTreeMap::new(),
+        schedules: Told::default(),
         started: [None; 3],
         verbs: 0,
         unsettled: 0,
@@ -183,6 +186,8 @@ impl Play {
             Step::Begin(trade) => self.begin(trade).await,
             Step::Settle => self.settle().await?,
             Step::Cut { after, is_heard } => self.stand.cut(*after, *is_heard).await,
+            Step::Plan { queue, plan } => self.plan(*queue, *plan).await,
+            Step::LoseTicks => self.schedules.is_lost = true,
             Step::Beat { worker } => {
                 if let Some(worker) = self.pick(worker) {
                     self.beat(worker).await;
@@ -193,7 +198,7 @@ impl Play {
     }
 
     /// A handle on the store, each in turn.
-    fn handle(&mut self) -> Arc<dyn flexiq::internals::Store> {
+    pub(crate) fn handle(&mut self) -> Arc<dyn flexiq::internals::Store> {
         self.verbs += 1;
         self.stand.handles[self.verbs % self.stand.handles.len()].clone()
     }
@@ -225,7 +230,7 @@ impl Play {
         (!self.jobs.is_empty()).then(|| self.jobs[job.index(self.jobs.len())])
     }
 
-    fn job(&mut self, task: usize, due: Due, expires: Option<std::time::Duration>) -> NewJob {
+    pub(crate) fn job(&mut self, task: usize, due: Due, expires: Option<std::time::Duration>) -> NewJob {
         let mut bytes = [0; 16];
         bytes[15] = u8::try_from(self.jobs.len() % 256).expect("it is a byte");
         bytes[14] = u8::try_from(self.jobs.len() / 256).expect("a history is short");
@@ -290,7 +295,8 @@ impl Play {
         let Worker { id, store, runs, .. } = &self.workers[worker];
         let leases = runs.iter().map(|run| (run.lease, Lapse::Loss)).collect();
         let beat = Beat { worker: *id, lease: LEASE, every: BEAT, leases, permits: Vec::new(), report: None };
-        store.extend(beat).await.expect("the beat is answered");
+        let answer = store.extend(beat).await.expect("the beat is answered");
+        self.told(answer.ticks).await;
     }
 
     async fn end(&mut self, worker: &Index, run: &Index, how: How, claims: bool) {
@@ -346,14 +352,14 @@ impl Play {
         self.turn(worker, queue, finishes, claim).await;
     }
 
-    /// Takes a turn; answers what was claimed and whether there is more.
+    /// Takes a turn; answers whether it was of any use, what was claimed and whether there is more.
     async fn turn(
         &mut self,
         worker: usize,
         queue: usize,
         finishes: Vec<Finish>,
         claim: Option<Claim>,
-    ) -> (Vec<Claimed>, bool) {
+    ) -> (bool, Vec<Claimed>, bool) {
         let worker = &mut self.workers[worker];
         if claim.is_some() {
             worker.woken.retain(|woken| *woken != queue);
@@ -365,7 +371,9 @@ impl Play {
         for claimed in &answer.claimed {
             self.started[worker.start(claimed)] = Some(claimed.claimed_at);
         }
-        (answer.claimed, answer.more)
+        let is_useful = !answer.claimed.is_empty() || !answer.ticks.is_empty();
+        self.told(answer.ticks).await;
+        (is_useful, answer.claimed, answer.more)
     }
 
     /// Lets everything arrive and every woken worker claim, until all sleep or are full.
@@ -408,13 +416,14 @@ impl Play {
         self.look_at_sleepers().await
     }
 
-    /// Claims from the queues that a worker was woken for, while there is more; answers whether it got anything.
+    /// Claims from the queues that a worker was woken for, while there is more; answers whether it got anything, or was told of
+    /// a schedule.
     async fn claim_what_rang(&mut self, worker: usize) -> bool {
         let mut has_claimed = false;
         for queue in std::mem::take(&mut self.workers[worker].woken) {
             while let Some(claim) = self.workers[worker].claim(queue, [true; 3]) {
-                let (claimed, more) = self.turn(worker, queue, Vec::new(), Some(claim)).await;
-                has_claimed |= !claimed.is_empty();
+                let (is_useful, _, more) = self.turn(worker, queue, Vec::new(), Some(claim)).await;
+                has_claimed |= is_useful;
                 if !more {
                     break;
                 }
@@ -426,6 +435,7 @@ impl Play {
     /// Whoever sleeps has nothing to start, as far as it can be seen without asking: a rate is surely open when its period
     /// has passed without a start.
     async fn look_at_sleepers(&self) -> Played {
+        self.look_at_schedules().await?;
         let store = &self.stand.handles[0];
         let counts = store.counts().await.expect("the store answers");
         let limits = store.limits().await.expect("the store answers");
@@ -512,7 +522,7 @@ impl Play {
             }
             for queue in self.workers[worker].hungry_for() {
                 let claim = self.workers[worker].claim(queue, [true; 3]);
-                let (claimed, _) = self.turn(worker, queue, Vec::new(), claim).await;
+                let (_, claimed, _) = self.turn(worker, queue, Vec::new(), claim).await;
                 if let Some(job) = claimed.first() {
                     return Err(TestCaseError::fail(format!(
                         "worker {worker} slept, and could start {} of {} in {}, ready since {:?}, now {:?}",

@@ -6,6 +6,8 @@ use std::time::Duration;
 use flexiq::internals::{Change, Hold, Name, Scope};
 use proptest::sample::Index;
 
+use crate::schedules::Plan;
+
 pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
 /// The tasks, and the queue of each.
 pub(crate) const TASKS: [(&str, usize); 3] = [("send", 0), ("digest", 0), ("resize", 1)];
@@ -117,6 +119,13 @@ pub(crate) enum Step {
         after: u64,
         is_heard: bool,
     },
+    /// The schedule of a queue is set, taken back or paused.
+    Plan {
+        queue: usize,
+        plan: Plan,
+    },
+    /// Whoever is told next that a schedule is due is lost with it.
+    LoseTicks,
     /// A worker renews its leases, with all that a beat does for the others.
     Beat {
         worker: Index,
