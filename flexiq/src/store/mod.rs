@@ -198,7 +198,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// back what a live worker declares.
     ///
     /// One that is set anew with the same cron keeps the tick that it has reached; with another, it begins now. One that is
-    /// resumed begins now. A queue keeps [`MOST_SCHEDULES`]; one more is [`Error::Invalid`](crate::Error::Invalid).
+    /// resumed begins now. In a queue with [`MOST_SCHEDULES`], those that are declared among them, one more is
+    /// [`Error::Invalid`](crate::Error::Invalid); what workers declare is never refused.
     ///
     /// What workers declare is a schedule under the name of its task, in the task's home queue, as long as one lives that
     /// does; of those who link the task, the youngest living one's word holds, also that there is none. When it ends, the

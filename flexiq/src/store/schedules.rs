@@ -16,7 +16,7 @@ use crate::job::{Due, JobId};
 use crate::name::Name;
 use crate::policy::{CronSchedule, Seen};
 
-/// A queue keeps so many schedules at most.
+/// No more schedules are set in a queue that has so many.
 pub const MOST_SCHEDULES: usize = 1_000;
 /// A step tells of so many that are due,
 pub const MOST_TOLD: usize = 100;
