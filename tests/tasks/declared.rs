@@ -86,7 +86,7 @@ fn every_argument_reaches_the_definition() {
         ("0 */5 * * * MON-FRI", "Europe/Stockholm", true)
     );
     assert_eq!((task.place.module, task.place.file), ("tasks::declared", file!()));
-    assert_eq!(task.not_built(), [""; 0]);
+    assert_eq!(task.not_built(), ["cron beside unique"]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_flag_and_a_word_reach_the_definition_too() {
     assert!(task.any_queue && unique.key.is_none() && unique.until == UniqueUntil::Finish);
     let cron = task.cron.expect("cron");
     assert_eq!((cron.timezone, cron.catch_up), ("UTC", false));
-    assert_eq!(task.not_built(), [""; 0]);
+    assert_eq!(task.not_built(), ["cron beside unique"]);
     let _: fn(&flexiq::Queue) -> flexiq::Enqueue<(), flexiq::AnyQueue> = enqueue_anywhere;
 }
 

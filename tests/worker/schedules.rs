@@ -282,6 +282,7 @@ async fn what_is_wrong_with_a_schedule_is_said_before_anything_is_stored() {
         (queue.schedule("s", "* * * * *", "Europe/Stokholm", call()).await, "Europe/Stockholm"),
         (queue.schedule("s", "* * * * *", "UTC", call().delay(SECOND)).await, "no due time"),
         (queue.schedule("s", "* * * * *", "UTC", call().or_wait(SECOND)).await, "skipped"),
+        (queue.schedule("s", "* * * * *", "UTC", call().unique_key("a")).await, "no key"),
         (queue.schedule("s", "* * * * *", "UTC", call().priority(101)).await, "-100 to 100"),
         (queue.schedule("s", "* * * * *", "UTC", enqueue_report(&queue, long)).await, "at most 16384"),
         (

@@ -20,7 +20,7 @@ async fn publish(#[state] _renderer: Renderer) {}
 #[flexiq::task(queue = "emails")]
 async fn send() {}
 
-#[flexiq::task(cron = "0 * * * *")]
+#[flexiq::task(cron = "0 * * * *", unique = "args")]
 async fn hourly() {}
 
 #[flexiq::task(queue = "new_home")]
@@ -53,13 +53,13 @@ async fn missing_states_are_named_all_at_once_with_what_was_given() {
 }
 
 #[tokio::test]
-async fn an_argument_whose_engine_is_not_built_is_refused_by_worker_and_enqueue() {
+async fn a_cron_beside_unique_is_not_built_and_is_refused_by_worker_and_enqueue() {
     let (queue, _clock) = queue().await;
     for error in
         [refused(&queue, [task_hourly()]).await, enqueue_hourly(&queue).await.expect_err("not built")]
     {
         let Error::NotBuilt { task, argument } = &error else { panic!("{error}") };
-        assert_eq!((task.as_str(), argument.as_str()), ("hourly", "cron"));
+        assert_eq!((task.as_str(), argument.as_str()), ("hourly", "cron beside unique"));
     }
     assert!(queue.counts().await.expect("counted").is_empty(), "nothing was stored");
 }

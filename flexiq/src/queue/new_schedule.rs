@@ -37,7 +37,7 @@ impl Queue {
     /// # Errors
     ///
     /// On awaiting it: [`Error::Invalid`] for a cron that cannot be read or never comes, for a name that another schedule has, for a
-    /// call with a due time, an id or `or_wait`, for arguments above 16 KiB, and for a queue with 1,000 schedules;
+    /// call with a due time, an id, a unique key or `or_wait`, for arguments above 16 KiB, and for a queue with 1,000 schedules;
     /// [`Error::Unknown`] for a time zone, naming the nearest; and what the call itself would be refused for.
     ///
     /// ```
@@ -151,6 +151,9 @@ fn schedule(name: &Name, cron: CronSchedule, catch_up: bool, ready: Ready) -> Re
     }
     if patience.is_some() {
         return refused("one with .or_wait(..)", "none: a tick that finds no room is skipped");
+    }
+    if job.unique.is_some() {
+        return refused("one with a unique key", "no key: each tick makes a job of its own");
     }
     let bytes = job.payload.bytes.len();
     if bytes > MAX_ARGUMENTS {

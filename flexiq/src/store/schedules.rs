@@ -62,6 +62,7 @@ impl Schedule {
             due: Due::NOW,
             expires: self.expires,
             outset: self.outset,
+            unique: None,
         }
     }
 

@@ -67,7 +67,8 @@ impl TaskDefinition {
     /// A worker that would serve it refuses to start, and its enqueue is refused: a limit that is not held is worse
     /// than none.
     pub fn not_built(&self) -> Vec<&'static str> {
-        Vec::new()
+        let is_both = self.cron.is_some() && self.unique.is_some();
+        is_both.then_some("cron beside unique").into_iter().collect()
     }
 }
 
