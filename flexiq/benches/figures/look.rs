@@ -41,6 +41,7 @@ async fn measured(store: &str, url: &str) -> flexiq::Result<Vec<Figure>> {
     let mut probing = Probing::open(url, None).await?;
     let mut figures = vec![
         took(store, "counts", || looking.counts()).await?,
+        took(store, "stats", || looking.stats()).await?,
         took(store, "explain of the last job", || looking.explain(last)).await?,
     ];
     let begun = Instant::now();
@@ -57,7 +58,7 @@ async fn measured(store: &str, url: &str) -> flexiq::Result<Vec<Figure>> {
         move || {
             let looking = looking.clone();
             async move {
-                looking.counts().await?;
+                looking.stats().await?;
                 looking.explain(last).await.map(drop)
             }
         }
