@@ -500,7 +500,7 @@ mod tests {
             let mut steps = 0;
             for sql in [
                 include_str!("sql/read_counts.sql"),
-                concat!(include_str!("sql/read_job.sql"), "WHERE jobs.id = ?1"),
+                include_str!("sql/read_job.sql"),
                 include_str!("sql/explain_behind.sql"),
                 include_str!("sql/explain_holders.sql"),
                 include_str!("sql/explain_workers.sql"),
