@@ -234,6 +234,7 @@ async fn knowing(queue: &Queue, tasks: &[flexiq::Task]) {
             json: serde_json::to_string(&declaration).expect("plain data"),
             limits: Limits::default(),
             per_partition: Limits::default(),
+            schedule: None,
         }
     };
     let hello = Hello {
