@@ -83,7 +83,7 @@ of_queue! {
     ALARM "alarm";
     KNOW "lib/schedules", "know";
     SCHEDULE "lib/schedules", "schedule";
-    TICK "lib/schedules", "lib/unique", "replace", ["local function store_batches(ARGV)"], "enqueue", ["end"], "tick";
+    TICK "lib/schedules", "lib/unique", ["local function store_batches(ARGV)"], "replace", "enqueue", ["end"], "tick";
     FORGET "forget";
     BEAT "beat";
     RESUME "resume";

@@ -6,7 +6,7 @@ local what, name, of = ARGV[4], ARGV[5], of_schedules()
 local stand = of.find(name)
 if what == 'set' then
   if redis.call('HEXISTS', meta, 'is_known') == 0 then return 'new' end
-  if not stand and redis.call('HLEN', KEYS[34]) >= tonumber(ARGV[8]) then return 'many' end
+  if not stand and redis.call('HLEN', KEYS[37]) >= tonumber(ARGV[8]) then return 'many' end
   of.put(name, ARGV[6], ARGV[7], 1)
 elseif stand and what == 'removed' then
   if stand.set == 1 or stand.asleep > 0 then of.forget(name) end

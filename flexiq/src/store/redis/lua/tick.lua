@@ -9,9 +9,9 @@ if not stand or stand.paused == 1 or stand.asleep > 0 then return 'late' end
 if stand.planned ~= planned or stand.seen ~= seen or stand.cron ~= ARGV[6] then return 'late' end
 local is_skipped = false
 if planned == 1 and ARGV[8] ~= '' then
-  local head, body = struct.unpack('>I4c0I4c0', redis.call('HGET', KEYS[35], name))
-  -- One batch of one job, of one producer that does not wait.
-  local answer = store_batches({ '', '', '', '0', '1', ARGV[8], '1', ARGV[9], '', '1', head, body })
+  local head, body = struct.unpack('>I4c0I4c0', redis.call('HGET', KEYS[38], name))
+  -- One batch of one job, of one producer that does not wait, and without a unique key.
+  local answer = store_batches({ '', '', '', '0', '1', ARGV[8], '1', ARGV[9], '', '1', head, body, '0' })
   is_skipped = answer[2] == 'full' or answer[2] == 'crowded'
   if is_skipped then stand.skipped = seen else stand.last = seen end
 end

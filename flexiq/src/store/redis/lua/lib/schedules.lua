@@ -5,7 +5,7 @@ local schedules_made
 
 local function of_schedules()
   if schedules_made then return schedules_made end
-  local schedules, plans, ticks = KEYS[34], KEYS[35], KEYS[36]
+  local schedules, plans, ticks = KEYS[37], KEYS[38], KEYS[39]
   local KEPT_ASLEEP, TOLD_FOR, MOST_TOLD = 30 * DAY, 5000, '100'
   -- Whether it was set, is paused, is planned, and catches up; what it shows, the tick that made a job last, that for which
   -- there was no room, and since when it sleeps (0 for none); then its cron.
