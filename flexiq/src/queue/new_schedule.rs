@@ -43,16 +43,16 @@ impl Queue {
     /// ```
     /// # use flexiq::Queue;
     /// #[flexiq::task]
-    /// async fn build_report(account: String) {}
+    /// async fn report_by_the_clock(account: String) {}
     ///
     /// # #[tokio::main]
     /// # async fn main() -> flexiq::Result<()> {
     /// let queue = Queue::open("sqlite::memory:").await?;
-    /// let call = enqueue_build_report(&queue, "acme".into()).priority(5);
+    /// let call = enqueue_report_by_the_clock(&queue, "acme".into()).priority(5);
     /// queue.schedule("report-of-acme", "0 7 * * MON", "Europe/Stockholm", call).await?;
     ///
     /// let known = queue.schedules().await?;
-    /// assert_eq!((known[0].name.as_str(), known[0].task.as_str()), ("report-of-acme", "build_report"));
+    /// assert_eq!((known[0].name.as_str(), known[0].task.as_str()), ("report-of-acme", "report_by_the_clock"));
     /// queue.delete_schedule("report-of-acme").await?;
     /// # Ok(())
     /// # }
