@@ -106,7 +106,7 @@ impl Queue {
     /// use flexiq::{KnobValue, Queue};
     ///
     /// #[flexiq::task(queue = "videos", max_concurrent = 2)]
-    /// async fn transcode(file: String) {
+    /// async fn compress(file: String) {
     ///     println!("{file}");
     /// }
     ///
@@ -114,12 +114,12 @@ impl Queue {
     /// async fn main() -> flexiq::Result<()> {
     ///     let queue = Queue::open("sqlite::memory:").await?;
     ///     let worker = queue.worker().start().await?;
-    ///     queue.set_task_concurrency("transcode", 4).await?;
+    ///     queue.set_task_concurrency("compress", 4).await?;
     ///
-    ///     let how = queue.explain_task("transcode").await?;
+    ///     let how = queue.explain_task("compress").await?;
     ///     assert_eq!(how.knobs[0].value, KnobValue::MaxConcurrent(4));
     ///     assert_eq!(how.knobs[0].above, Some(KnobValue::MaxConcurrent(2)));
-    ///     println!("{how}"); // Task transcode is at home in queue videos. …
+    ///     println!("{how}"); // Task compress is at home in queue videos. …
     ///     worker.shutdown().await
     /// }
     /// ```

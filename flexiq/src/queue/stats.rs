@@ -148,14 +148,14 @@ impl Queue {
     /// use flexiq::Queue;
     ///
     /// #[flexiq::task(queue = "videos", max_concurrent = 2)]
-    /// async fn transcode(file: String) {
+    /// async fn encode(file: String) {
     ///     println!("{file}");
     /// }
     ///
     /// #[tokio::main]
     /// async fn main() -> flexiq::Result<()> {
     ///     let queue = Queue::open("sqlite::memory:").await?;
-    ///     enqueue_transcode(&queue, "cats.mkv".into()).await?;
+    ///     enqueue_encode(&queue, "cats.mkv".into()).await?;
     ///
     ///     let stats = queue.stats().await?;
     ///     let [videos] = &stats.tasks[..] else { panic!("one task has jobs") };

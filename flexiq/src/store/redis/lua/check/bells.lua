@@ -27,7 +27,7 @@ local function look_at_bells()
   if waiter and redis.call('HEXISTS', meta, 'alarm_taken') == 0 then
     local keeper = redis.call('HGET', meta, 'keeper') or ''
     local knows = string.sub(keeper, 1, 22) == string.sub(waiter, 1, 22)
-    if not knows or struct.unpack('>I6', keeper, 23) > next_moment() then
+    if not knows or struct.unpack('>I6', keeper, 23) > next_moment(redis.call('HGET', meta, 'tick_at')) then
       found('bell', '', '', 'nobody keeps the time for those who wait', 'the one that waits longest does')
     end
   end
