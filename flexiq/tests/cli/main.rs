@@ -2,6 +2,7 @@
 //!
 //! Each snapshot is a transcript. `INSTA_UPDATE=always cargo test -p flexiq --all-features --test cli` writes them anew.
 
+mod book;
 mod change;
 mod look;
 mod manners;
