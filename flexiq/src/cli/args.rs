@@ -72,6 +72,12 @@ pub(super) enum Command {
     Retry(Which),
     /// Deletes jobs that have ended
     Delete(Which),
+    /// Checks whether all that the store holds goes together
+    Doctor {
+        /// Repairs what can be repaired; a job is never deleted
+        #[arg(long)]
+        fix: bool,
+    },
     /// Prints the figures of the store as a page for Prometheus
     Metrics,
     /// Prints the completions of a shell

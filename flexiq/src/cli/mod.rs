@@ -9,6 +9,7 @@ mod args;
 mod columns;
 mod completions;
 mod confirm;
+mod doctor;
 mod enqueue;
 mod failure;
 mod jobs;
@@ -63,6 +64,7 @@ async fn run(cli: Cli) -> Result<Report, Failure> {
         Command::Stats => stats::stats(&queue).await,
         Command::Top { every } => top::top(&queue, every, as_json).await,
         Command::Workers => workers::list(&queue).await,
+        Command::Doctor { fix } => doctor::doctor(&queue, fix).await,
         Command::Metrics => metrics::page(&queue).await,
         Command::Jobs(wanted) => jobs::list(&queue, wanted).await,
         Command::Dead(wanted) => jobs::dead(&queue, wanted).await,

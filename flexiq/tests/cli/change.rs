@@ -163,6 +163,25 @@ async fn ended_jobs_are_deleted() {
 }
 
 #[tokio::test]
+async fn a_store_is_checked_and_repaired() {
+    let stage = Stage::sqlite().await;
+    let mut told = stage.transcript(&[&["doctor"]]);
+    let file = stage.url.strip_prefix("sqlite://").expect("it is one");
+    let tables = rusqlite::Connection::open(file).expect("it is there");
+    tables
+        .execute("UPDATE flexiq_queues SET dead = dead + 7 WHERE name = 'emails'", [])
+        .expect("it is there");
+    told += &stage.transcript(&[
+        &["doctor"],
+        &["doctor", "--json"],
+        &["doctor", "--fix"],
+        &["doctor", "--json"],
+        &["doctor", "emails"],
+    ]);
+    assert_told("doctor", told);
+}
+
+#[tokio::test]
 async fn thousands_are_worked_on_page_by_page_on_every_store() {
     for stage in [Stage::sqlite().await, Stage::redis().await] {
         let queue = stage.queue().await;
