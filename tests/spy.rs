@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
     GiveBack, Hello, JobKey, Name, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot,
-    Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Timestamp, Turn, TurnAnswer, Wait, Wake,
+    WorkerId,
 };
 use flexiq::{Cancelled, Effect, Error, Job, JobId};
 use tokio::sync::Notify;
@@ -302,6 +303,10 @@ impl Store for Spy {
 
     fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
         self.store.check(repair)
+    }
+
+    fn keep_sample(&self, after: Option<Timestamp>, text: String) -> Step<'_, bool> {
+        self.store.keep_sample(after, text)
     }
 }
 

@@ -82,7 +82,7 @@ pub use policy::Rate;
 pub use queue::{
     Answer, AnyQueue, Batch, Checkup, Cursor, Declarer, Enqueue, HomeQueue, JobHandle, JobPage, Jobs,
     KnobSetting, KnobValue, NewSchedule, Queue, QueueBuilder, QueueStats, RunStats, ScheduleStatus,
-    SlotStats, Stats, TaskExplanation, TaskInQueue, TaskStats, WorkerStats,
+    SlotStats, Stats, TaskExplanation, TaskInQueue, TaskStats, Warning, WorkerStats,
 };
 pub use store::{
     Cancelled, Cause, Ended, Explanation, Finding, FindingKind, Holder, Limits, LiveWorker, Origin,

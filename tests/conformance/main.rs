@@ -50,6 +50,7 @@ mod redis_link;
 mod redis_rates;
 mod retry;
 mod room;
+mod samples;
 mod schedules;
 mod shut;
 mod sqlite_file;

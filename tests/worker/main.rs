@@ -32,6 +32,7 @@ mod stats;
 mod unique;
 mod waiting;
 mod wake;
+mod warnings;
 
 use flexiq::Queue;
 use flexiq::internals::ManualClock;

@@ -13,6 +13,11 @@ impl Knob {
     pub(super) const IN_FLIGHT: Self =
         Self { declared: "max_in_flight_per_task", set: "max_in_flight_per_task" };
 
+    /// Its name where it is declared.
+    pub(super) fn declared(&self) -> &'static str {
+        self.declared
+    }
+
     /// Its name with where its value comes from.
     pub(super) fn named(&self, origin: Origin) -> String {
         match origin {

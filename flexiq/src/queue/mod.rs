@@ -20,6 +20,7 @@ mod limits;
 mod list;
 mod new_schedule;
 mod prometheus;
+mod sample;
 mod schedules;
 mod sentence;
 mod stats;
@@ -27,6 +28,8 @@ mod task_words;
 mod unique;
 mod uniqueness;
 mod waiting;
+mod warning;
+mod warning_words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,8 +48,10 @@ pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskIn
 pub use handle::JobHandle;
 pub use list::{JobPage, Jobs};
 pub use new_schedule::NewSchedule;
+pub(crate) use sample::{SAMPLE_EVERY, sample};
 pub use schedules::ScheduleStatus;
 pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
+pub use warning::Warning;
 
 use crate::error::Error;
 use crate::job::{Job, JobId};

@@ -166,9 +166,13 @@ impl fmt::Display for In {
     }
 }
 
-/// The time between two moments, from ten seconds on in whole ones, rounded up.
+/// The time between two moments, rounded likewise.
 pub(super) fn span(from: SystemTime, to: SystemTime) -> String {
-    let span = to.duration_since(from).unwrap_or_default();
+    rounded(to.duration_since(from).unwrap_or_default())
+}
+
+/// A time, from ten seconds on in whole ones, rounded up.
+pub(super) fn rounded(span: Duration) -> String {
     if span < Duration::from_secs(10) {
         return write_duration(span);
     }

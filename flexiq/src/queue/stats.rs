@@ -118,6 +118,8 @@ pub struct RunStats {
     pub queue: String,
     /// The task.
     pub task: String,
+    /// Whether its function is a plain one, else an `async` one: which kind of slots it takes.
+    pub is_plain: bool,
     /// Runs at the moment of its last beat.
     pub running: u64,
     /// When the oldest of them began.
@@ -324,10 +326,11 @@ impl WorkerStats {
 
 impl RunStats {
     fn of(runs: Runs) -> Self {
-        let Runs { queue, task, running, oldest_run_at, ended, started, waited_ms, ran_ms } = runs;
+        let Runs { queue, task, is_plain, running, oldest_run_at, ended, started, waited_ms, ran_ms } = runs;
         Self {
             queue,
             task,
+            is_plain,
             running,
             oldest_run_at: oldest_run_at.map(|ms| Timestamp::from_millis(ms).into()),
             ended,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use super::explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
+use super::explain_task::{KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 use super::knobs::{Knob, Knobs};
 use super::sentence::{Of, Sentence, Waiting, list, more, span};
 use super::stats::TaskStats;
@@ -54,7 +54,7 @@ impl fmt::Display for KnobSetting {
             write!(f, ", above {above} of {}", knob.named(Origin::Declared))?;
         }
         match declared_by {
-            Some(Declarer { worker, label }) => write!(f, ", by worker {worker} ({label})."),
+            Some(declarer) => write!(f, ", by worker {declarer}."),
             None if *origin == Origin::Declared || above.is_some() => {
                 f.write_str("; nobody who declares it is alive.")
             }
@@ -116,6 +116,7 @@ impl fmt::Display for InQueue<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Declarer;
     use super::*;
     use crate::name::Name;
     use crate::store::{Scope, WorkerId};

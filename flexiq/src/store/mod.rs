@@ -10,6 +10,7 @@ mod finding;
 mod list;
 mod permits;
 mod report;
+mod samples;
 mod schedules;
 mod stats;
 mod types;
@@ -35,6 +36,7 @@ pub use finding::{Finding, FindingKind, MOST_FINDINGS, Repair};
 pub use list::{Filter, Listed, MOST_LISTED, MOST_LOOKED_AT, Page, Reached};
 pub use permits::{Ask, Asked, GiveBack, PermitId};
 pub use report::{Ended, MOST_REPORT_BYTES, MOST_TASKS_REPORTED, Report, Runs};
+pub use samples::{SAMPLES_KEPT, StoredSample};
 pub use schedules::{
     DueTick, KEPT_ASLEEP, MOST_SCHEDULES, MOST_TOLD, Planning, Schedule, Standby, TOLD_FOR, Tick, Ticked,
 };
@@ -46,7 +48,7 @@ pub use types::{
 };
 pub use unique::{OnDuplicate, Release, Unique, UniqueKey};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId};
 use crate::name::Name;
@@ -232,6 +234,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// It changes nothing, and its work does not grow with the number of jobs. What time alone does is told as it was when
     /// a claim or a beat last did it. Where each queue has steps of its own, each is seen at its own moment.
     fn stats(&self) -> Step<'_, Snapshot>;
+
+    /// Keeps a sample of what waits beside the one before it, unless somebody else has kept one after `after`, the newest that
+    /// the caller has seen. Answers whether it is kept.
+    fn keep_sample(&self, after: Option<Timestamp>, text: String) -> Step<'_, bool>;
 
     /// Looks whether everything that is stored goes together, and repairs what does not if that is wanted; answers at most
     /// [`MOST_FINDINGS`]. In a sound store it finds nothing, whatever is under way.

@@ -31,6 +31,9 @@ pub struct Runs {
     pub queue: String,
     /// The task.
     pub task: String,
+    /// Whether its function is a plain one.
+    #[serde(skip_serializing_if = "is_false")]
+    pub is_plain: bool,
     /// Runs at this moment.
     pub running: u64,
     /// When the oldest of them began, in milliseconds of the store's clock.
@@ -72,6 +75,11 @@ pub struct Ended {
     /// The lease was lost before the run ended: another worker may have the job.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]

@@ -6,6 +6,7 @@
 use crate::clock::Timestamp;
 use crate::name::Name;
 use crate::store::explanation::Cause;
+use crate::store::samples::StoredSample;
 use crate::store::types::{Limits, Scope, Standing, TaskCounts, WorkerId};
 
 /// The oldest ready job of a task is looked for among the heads of so many lanes: of each partition one for each priority.
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub homes: Vec<(Name, Name)>,
     /// What holds for all that has a limit or a pause.
     pub standings: Vec<Standing>,
+    /// The samples that are kept, the newest last.
+    pub samples: Vec<StoredSample>,
     /// How many queues and tasks go by a copy of their limits that is not what holds: 0 where there is but one copy.
     pub stale: u64,
 }

@@ -17,6 +17,7 @@ use super::permits::Permits;
 use super::pump::Pump;
 use super::tally::Tally;
 use super::ticks::Ticks;
+use super::watch;
 use crate::clock::Clock;
 use crate::error::{Effect, Error, Result};
 use crate::store::{Beat, Hello, Store, WorkerId};
@@ -93,6 +94,7 @@ impl Beater {
             () = fence::keep(&self.leases, self.store.clock()) => unreachable!("it fences for ever"),
             () = self.permits.keep() => unreachable!("it gives back for ever"),
             () = self.ticks.keep() => unreachable!("it sends ticks for ever"),
+            () = watch::keep(&*self.store) => unreachable!("it watches for ever"),
             last = orders.recv() => last,
         };
         // Without an order the runtime of the worker is gone, and its async runs with it.

@@ -25,6 +25,7 @@ mod stream;
 mod tally;
 mod threads;
 mod ticks;
+mod watch;
 
 use std::fmt;
 #[cfg(feature = "health")]

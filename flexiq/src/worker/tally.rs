@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::job::Outcome;
 use crate::name::Name;
 use crate::store::{Claimed, Ended, Report, Runs};
+use crate::task::Kind;
 
 /// What a worker runs and has run. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -107,7 +108,7 @@ impl Tally {
         let mut runs: Vec<(Timestamp, Runs)> = (book.runs.iter().enumerate())
             .filter_map(|(index, of_task)| {
                 let of_task = of_task.as_deref()?;
-                let (queue, task) = (&book.queues[index / count], &book.tasks[index % count].0);
+                let (queue, task) = (&book.queues[index / count], &book.tasks[index % count]);
                 Some((of_task.last_start, of_task.told(queue, task)))
             })
             .collect();
@@ -131,10 +132,11 @@ impl Book {
 }
 
 impl OfTask {
-    fn told(&self, queue: &Name, task: &Name) -> Runs {
+    fn told(&self, queue: &Name, (task, slot): &(Name, usize)) -> Runs {
         Runs {
             queue: queue.to_string(),
             task: task.to_string(),
+            is_plain: *slot == slot_of(Kind::Plain),
             running: self.running.values().copied().map(u64::from).sum(),
             oldest_run_at: self.running.keys().next().map(|oldest| oldest.as_millis()),
             ended: self.ended,

@@ -250,4 +250,8 @@ impl Store for ModelStore {
         // Each job is kept once, and everything else is counted when it is asked for.
         self.read(|_| Vec::new())
     }
+
+    fn keep_sample(&self, after: Option<Timestamp>, text: String) -> Step<'_, bool> {
+        self.step(|world, now| Ok(stats::keep_sample(world, now, after, text)))
+    }
 }

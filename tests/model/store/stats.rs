@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use flexiq::State;
 use flexiq::internals::{
-    LEAST_HEADS_SEEN, Limits, Name, QueueFacts, Scope, Snapshot, TaskFacts, Timestamp, WorkerFacts,
+    LEAST_HEADS_SEEN, Limits, Name, QueueFacts, SAMPLES_KEPT, Scope, Snapshot, StoredSample, TaskFacts,
+    Timestamp, WorkerFacts,
 };
 
 use super::explain::shut_by;
@@ -26,8 +27,20 @@ pub(super) fn stats(world: &World, now: Timestamp) -> Snapshot {
         workers: workers(world, now),
         homes: world.homes.clone().into_iter().collect(),
         standings: gates::limits(world),
+        samples: world.samples.clone(),
         stale: 0,
     }
+}
+
+/// Keeps a sample and the one before, unless one was kept after the newest that was seen.
+pub(super) fn keep_sample(world: &mut World, now: Timestamp, after: Option<Timestamp>, text: String) -> bool {
+    let is_newest = world.samples.last().map(|sample| sample.at) == after;
+    if is_newest {
+        world.samples.push(StoredSample { at: now, text });
+        let gone = world.samples.len().saturating_sub(SAMPLES_KEPT);
+        world.samples.drain(..gone);
+    }
+    is_newest
 }
 
 fn queue(world: &World, now: Timestamp, queue: &Name, tasks: &[TaskFacts]) -> QueueFacts {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flexiq::JobId;
-use flexiq::internals::{Hello, LeaseId, Name, Timestamp, UniqueKey, WorkerId};
+use flexiq::internals::{Hello, LeaseId, Name, StoredSample, Timestamp, UniqueKey, WorkerId};
 
 use super::gates::Gates;
 use super::guard::Guards;
@@ -32,6 +32,8 @@ pub(super) struct World {
     /// The home queue of each, likewise.
     pub(super) homes: BTreeMap<Name, Name>,
     pub(super) guards: Guards,
+    /// Of what waited, the newest last.
+    pub(super) samples: Vec<StoredSample>,
     /// Where each queue has a copy of what holds: when a claim of it looks for silent workers.
     pub(super) silent_at: BTreeMap<Name, Timestamp>,
     pub(super) gates: Gates,

@@ -117,7 +117,7 @@ const OF_LIMIT: [(&str, &str); 11] = [
 
 /// The keys of the whole store, as `lua/lib/fleet.lua` names them.
 #[rustfmt::skip]
-const OF_FLEET: [(&str, &str); 9] = [
+const OF_FLEET: [(&str, &str); 10] = [
     // schema, born, limits_version, beat_at, quiet_ms, lease_ms, reap_after
     ("meta", "hash"),
     // the queues that are known
@@ -136,6 +136,8 @@ const OF_FLEET: [(&str, &str); 9] = [
     ("reports", "hash"),
     // task → its queue, and the cron that holds of what workers declare
     ("crons", "hash"),
+    // newest_at, newest, before_at, before: two samples of what waits, and their moments
+    ("samples", "hash"),
 ];
 
 /// A side of the store: keys that stay together.

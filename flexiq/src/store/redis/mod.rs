@@ -56,7 +56,7 @@ use super::{
     GiveBack, Hello, JobKey, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot, Standby,
     Standing, Step, Store, Stored, Swept, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 use crate::job::{Job, JobId};
 use crate::name::Name;
@@ -351,5 +351,9 @@ impl Store for RedisStore {
 
     fn check(&self, repair: Repair) -> Step<'_, Vec<Finding>> {
         Box::pin(check::check(&self.shared, repair))
+    }
+
+    fn keep_sample(&self, after: Option<Timestamp>, text: String) -> Step<'_, bool> {
+        Box::pin(stats::keep_sample(&self.shared, after, text))
     }
 }

@@ -114,6 +114,7 @@ of_fleet! {
     FLEET_LIMITS "fleet_limits"
     FLEET_VERSION "fleet_version"
     KEYS_OF_FLEET "keys"
+    FLEET_SAMPLE "fleet_sample"
     FLEET_NAME "fleet_name"
     FLEET_UNNAME "fleet_unname"
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use redis::Value;
+
 use super::explain::ShutGate;
 use super::fleet::{gate, read_limits, read_scope, read_standings};
 use super::wire::{Parts, Unpacked, unreadable};
@@ -10,6 +12,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::name::Name;
 use crate::store::explanation::{Cause, MOST_LEASES_SEEN, Origin};
+use crate::store::samples::StoredSample;
 use crate::store::stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
 use crate::store::types::{Limits, Scope, Standing, TaskCounts, WorkerId};
 
@@ -40,7 +43,26 @@ async fn fleet(store: &Shared) -> Result<Snapshot> {
         tasks.push((Name::new("task", homes.text()?)?, Name::new("queue", homes.text()?)?));
     }
     let standings = read_standings(Parts::of(parts.value(), place), place)?;
-    Ok(Snapshot { at, queues: vec![], tasks: vec![], workers, homes: tasks, standings, stale: 0 })
+    let samples = read_samples(parts.value(), place)?;
+    Ok(Snapshot { at, queues: vec![], tasks: vec![], workers, homes: tasks, standings, samples, stale: 0 })
+}
+
+fn read_samples(kept: Value, place: &str) -> Result<Vec<StoredSample>> {
+    let Value::Array(kept) = kept else { return Ok(Vec::new()) };
+    // What is not there is nil.
+    let kept = kept.into_iter().filter(|part| *part != Value::Nil).collect();
+    let (mut parts, mut samples) = (Parts::of(Value::Array(kept), place), Vec::new());
+    while !parts.is_empty() {
+        samples.push(StoredSample { at: Timestamp::from_millis(parts.number()?), text: parts.text()? });
+    }
+    Ok(samples)
+}
+
+/// Keeps a sample, unless somebody else has kept one after the one that its writer saw.
+pub(super) async fn keep_sample(store: &Shared, after: Option<Timestamp>, text: String) -> Result<bool> {
+    let after = after.map(|at| at.as_millis().to_string()).unwrap_or_default();
+    let answer = store.run_fleet(&scripts::FLEET_SAMPLE, vec![after.into_bytes(), text.into_bytes()]).await?;
+    Ok(Parts::of(answer, store.place()).number()? > 0)
 }
 
 fn read_worker(told: &mut Parts<'_>, place: &str) -> Result<WorkerFacts> {

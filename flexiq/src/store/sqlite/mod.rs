@@ -46,6 +46,7 @@ mod retention;
 mod retry;
 mod room;
 mod rooms;
+mod samples;
 mod schedules;
 mod starts;
 mod stats;
@@ -79,7 +80,7 @@ use super::{
     ProducerId, Repair, Retried, Scope, Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tick,
     Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
 use crate::job::{Job, JobId};
 use crate::name::Name;
@@ -387,6 +388,10 @@ impl Store for SqliteStore {
             asked.within(LONGEST_CHECK, &self.place).await
         })
     }
+
+    fn keep_sample(&self, after: Option<Timestamp>, text: String) -> Step<'_, bool> {
+        self.write(Priority::Normal, move |write| samples::keep_sample(write, after, &text))
+    }
 }
 
 /// Someone who waits for the end of a job, and is forgotten when this is dropped.
@@ -415,7 +420,6 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::clock::Timestamp;
     use crate::error::Effect;
     use crate::job::{Due, Transition, Value};
     use crate::policy::Rate;

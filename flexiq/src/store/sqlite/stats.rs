@@ -11,6 +11,7 @@ use super::house::all_queues;
 use super::lanes::{LaneId, QueueId, read_name};
 use super::limits::{limits, rates, read_scope};
 use super::read;
+use super::samples::samples;
 use crate::clock::Timestamp;
 use crate::job::JobId;
 use crate::name::Name;
@@ -45,6 +46,7 @@ fn stats_now(connection: &Connection, now: Timestamp) -> rusqlite::Result<Snapsh
         workers: workers(connection, now)?,
         homes: homes(connection)?,
         standings: limits(connection)?,
+        samples: samples(connection)?,
         stale: 0,
     })
 }

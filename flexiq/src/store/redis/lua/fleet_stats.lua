@@ -1,6 +1,7 @@
 -- fleet_stats: who lives, what each declares and does, and what holds. It only reads.
 -- Returns now; six of each that lives, the oldest first: id, label, since when, when it was last heard of, its word on limits
--- in JSON, and its report ('' for none); task and queue of each known task; and scope and row of all that is limited
+-- in JSON, and its report ('' for none); task and queue of each known task; scope and row of all that is
+-- limited; and moment and text of two samples, the newest last
 local alive, all = {}, redis.call('HGETALL', workers)
 for i = 1, #all, 2 do
   local worker = read_worker(all[i + 1])
@@ -24,4 +25,5 @@ local known = redis.call('HGETALL', tasks)
 for i = 1, #known, 2 do
   homes[i], homes[i + 1] = known[i], string.match(known[i + 1], '^[^\n]*')
 end
-return { now_text, told, homes, redis.call('HGETALL', limits) }
+local kept = redis.call('HMGET', samples, 'before_at', 'before', 'newest_at', 'newest')
+return { now_text, told, homes, redis.call('HGETALL', limits), kept }

@@ -305,6 +305,13 @@ CREATE TABLE flexiq_workers (
 
 CREATE INDEX flexiq_workers_alive ON flexiq_workers (until) WHERE is_alive = 1;
 
+-- Samples of what waits: the newest, and the one before.
+CREATE TABLE flexiq_samples (
+    number INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    text   TEXT    NOT NULL
+);
+
 -- The newest turn of each worker in each queue, so that the same number again answers the same.
 CREATE TABLE flexiq_turns (
     worker BLOB    NOT NULL,
