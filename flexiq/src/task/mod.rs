@@ -16,7 +16,9 @@ mod returns;
 
 pub use call::Call;
 pub use context::{Context, RunInfo};
-pub use declaration::{Declaration, DeclaredParameter};
+pub use declaration::Declaration;
+#[cfg(feature = "cli")]
+pub(crate) use declaration::DeclaredParameter;
 pub use definition::{
     Cron, Input, Kind, Parameter, PerPartition, Place, Running, StateNeed, States, TaskDefinition, Unique,
     UniqueUntil,
