@@ -9,13 +9,20 @@ use crate::clock::Timestamp;
 pub enum Outcome {
     /// The function returned `()` or `Ok`.
     Succeeded(Value),
-    /// An error, a panic or a timeout.
+    /// The function returned an error.
     Failed {
         /// What happened, in words.
         error: String,
         /// What the task wants next.
         after: After,
     },
+    /// The function panicked.
+    Panicked {
+        /// What it said.
+        error: String,
+    },
+    /// The run took longer than this.
+    TimedOut(Duration),
     /// The task asked for later.
     Deferred(Due),
     /// The task found that nothing of its kind should start for a while: its job goes back to its old place.

@@ -95,6 +95,14 @@ pub fn after_run(
         }
         Outcome::Held(_) => Transition::PutBack,
         Outcome::Failed { error, after } => after_failure(cut_error(error), after, counters, budgets, chance),
+        Outcome::Panicked { error } => {
+            let error = cut_error(format!("panicked: {error}"));
+            after_failure(error, After::Backoff, counters, budgets, chance)
+        }
+        Outcome::TimedOut(limit) => {
+            let error = format!("timeout: it ran longer than {limit:?}");
+            after_failure(error, After::Backoff, counters, budgets, chance)
+        }
     }
 }
 

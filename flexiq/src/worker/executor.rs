@@ -19,7 +19,7 @@ use super::leases::{Leases, Started};
 use super::permits::Permits;
 use super::threads::Threads;
 use crate::clock::Clock;
-use crate::job::{After, Outcome};
+use crate::job::Outcome;
 use crate::name::Name;
 use crate::queue::Queue;
 use crate::store::{Claimed, LeaseId};
@@ -147,7 +147,7 @@ impl Executor {
                 alarm.abort();
             }
             let outcome = match timeout {
-                Some(limit) if clock.elapsed().saturating_sub(begun) >= limit => timed_out(limit),
+                Some(limit) if clock.elapsed().saturating_sub(begun) >= limit => Outcome::TimedOut(limit),
                 _ => outcome,
             };
             let _ = ended.send(Ended { lease, outcome });
@@ -185,7 +185,7 @@ async fn drive(mut body: Body, control: &Control, timeout: Option<Duration>, clo
     let outcome = match told {
         Stop::TimedOut => {
             control.stop(Stop::TimedOut);
-            timed_out(timeout.unwrap_or_default())
+            Outcome::TimedOut(timeout.unwrap_or_default())
         }
         // Another worker may be running the job: stop now.
         Stop::LeaseLost => Outcome::Released,
@@ -233,20 +233,19 @@ fn settle(outcome: Outcome, told: Option<Stop>) -> Outcome {
     match (told, outcome) {
         (_, success @ Outcome::Succeeded(_)) => success,
         (Some(Stop::Cancelled), _) => Outcome::Cancelled,
-        (Some(Stop::Shutdown | Stop::LeaseLost | Stop::Fenced), Outcome::Failed { .. }) => Outcome::Released,
+        (
+            Some(Stop::Shutdown | Stop::LeaseLost | Stop::Fenced),
+            Outcome::Failed { .. } | Outcome::Panicked { .. } | Outcome::TimedOut(_),
+        ) => Outcome::Released,
         (_, outcome) => outcome,
     }
 }
 
-fn timed_out(limit: Duration) -> Outcome {
-    Outcome::Failed { error: format!("timeout: it ran longer than {limit:?}"), after: After::Backoff }
-}
-
 fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
-    let error = format!("panicked: {}", message(&*panic));
+    let error = message(&*panic).to_owned();
     // What was thrown may panic in its own drop.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    Outcome::Failed { error, after: After::Backoff }
+    Outcome::Panicked { error }
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

@@ -138,7 +138,7 @@ impl Drop for Level {
 fn index(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Succeeded(_) => 0,
-        Outcome::Failed { .. } => 1,
+        Outcome::Failed { .. } | Outcome::Panicked { .. } | Outcome::TimedOut(_) => 1,
         // A job that goes back to its place or into a line was put off, too.
         Outcome::Deferred(_) | Outcome::Held(_) | Outcome::Limited(_) => 2,
         Outcome::Undecodable { .. } => 3,

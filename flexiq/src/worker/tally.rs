@@ -156,7 +156,7 @@ fn counter<'a>(ended: &'a mut Ended, outcome: &Outcome, is_lost: bool) -> &'a mu
     match outcome {
         _ if is_lost => &mut ended.lost,
         Outcome::Succeeded(_) => &mut ended.succeeded,
-        Outcome::Failed { .. } => &mut ended.failed,
+        Outcome::Failed { .. } | Outcome::Panicked { .. } | Outcome::TimedOut(_) => &mut ended.failed,
         // A job that goes back to its place or into a line was put off, too.
         Outcome::Deferred(_) | Outcome::Held(_) | Outcome::Limited(_) => &mut ended.deferred,
         Outcome::Undecodable { .. } => &mut ended.undecodable,
