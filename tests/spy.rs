@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
     GiveBack, Hello, JobKey, Name, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot,
-    Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Timestamp, Turn, TurnAnswer, Wait, Wake,
-    WorkerId,
+    Standby, Standing, Step, Store, Stored, Swept, Tell, Tick, Ticked, Timestamp, Turn, TurnAnswer, Wait,
+    Wake, WorkerId,
 };
-use flexiq::{Cancelled, Effect, Error, Job, JobId};
+use flexiq::{Cancelled, Effect, Error, Job, JobId, Story};
 use tokio::sync::Notify;
 
 use crate::soon;
@@ -24,6 +24,8 @@ pub enum Verb {
     Turn,
     /// Leases are renewed.
     Extend,
+    /// Runs tell of themselves.
+    Tell,
     /// A worker registers. Not disturbed.
     Register,
     /// A permit is asked for.
@@ -197,6 +199,10 @@ impl Store for Spy {
         Box::pin(self.disturbed(Verb::Extend, || self.store.extend(beat)))
     }
 
+    fn tell(&self, tell: Tell) -> Step<'_, ()> {
+        Box::pin(self.disturbed(Verb::Tell, || self.store.tell(tell)))
+    }
+
     fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
         Box::pin(self.disturbed(Verb::Acquire, || self.store.acquire(ask)))
     }
@@ -239,6 +245,10 @@ impl Store for Spy {
 
     fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
         self.store.job(id)
+    }
+
+    fn story(&self, id: JobId) -> Step<'_, Option<Story>> {
+        self.store.story(id)
     }
 
     fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {

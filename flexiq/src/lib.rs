@@ -64,7 +64,10 @@ pub use cli::main as __cli;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::clock::{Clock, ManualClock, Timestamp};
-    pub use crate::job::{After, DeadReason, Due, Held, Hold, Outcome, ScheduledReason, Transition, Value};
+    pub use crate::job::{
+        After, DeadReason, Due, Held, Hold, Line, MOST_BYTES, MOST_LINES, MOST_SETBACKS, Notes, Outcome,
+        ScheduledReason, Transition, Value,
+    };
     pub use crate::name::Name;
     pub use crate::policy::{
         Admission, Backoff, Budgets, Counters, CronSchedule, Gate, LATEST, Log, Pace, Plan, RESERVED, Rate,
@@ -76,7 +79,10 @@ pub mod internals {
 
 pub use error::{Effect, Error, Result};
 pub use flexiq_macros::task;
-pub use job::{DeadReason, Job, JobFailure, JobId, ScheduledReason, State};
+pub use job::{
+    DeadReason, Job, JobFailure, JobId, LogLine, Progress, ScheduledReason, Setback, SetbackKind, State,
+    Story,
+};
 pub use name::Name;
 pub use policy::Rate;
 pub use queue::{

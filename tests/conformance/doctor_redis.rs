@@ -201,6 +201,7 @@ async fn what_goes_with_a_place_is_put_back() {
 #[tokio::test]
 async fn what_belongs_to_nothing_is_removed() {
     let two = [&NOBODY[..], &NOBODY].concat();
+    let story = [&NOBODY[..], b"\x01"].concat();
     let later = [&NOBODY[..], b"\x64send"].concat();
     let of_partition = [b"part\x02\x01b\0", &NOBODY[..]].concat();
     let turn = [b"part\0", &[0; 29][..], b"part\x02\x01b"].concat();
@@ -217,6 +218,7 @@ async fn what_belongs_to_nothing_is_removed() {
         ("HSET", "awaited", vec![&NOBODY, &NOBODY]),
         ("HSET", "runs", vec![&NOBODY, b"run"]),
         ("HSET", "values", vec![&NOBODY, b"value"]),
+        ("HSET", "stories", vec![&story, b"story"]),
         ("HSET", "partitions", vec![b"part\x02\x04gone", &[0; 22]]),
         ("HSET", "producers", vec![&NOBODY, &[0; 60]]),
         ("ZADD", "producer_line", vec![b"0", &lane]),

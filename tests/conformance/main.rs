@@ -55,6 +55,8 @@ mod schedules;
 mod shut;
 mod sqlite_file;
 mod stats;
+mod story;
+mod tell;
 mod turn;
 mod unique;
 mod unique_leaks;

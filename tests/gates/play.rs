@@ -171,7 +171,7 @@ impl Play {
         let of_queue: Vec<usize> = (0..runs.len()).filter(|&run| runs[run].0 == queue).collect();
         let run = *of_queue.get(end.run.index(of_queue.len().max(1)))?;
         let (_, lease) = runs.remove(run);
-        Some(Finish { lease, transition: end.how.transition(), hold: end.hold })
+        Some(Finish { hold: end.hold, ..Finish::new(lease, end.how.transition()) })
     }
 
     async fn beat_all(&mut self) {

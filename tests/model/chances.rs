@@ -15,6 +15,7 @@ use proptest::strategy::Union;
 
 use crate::limits;
 use crate::named::named;
+use crate::say::say;
 use crate::schedules::schedules;
 use crate::steps::{
     Again, Call, End, History, LEASE, Lease, Named, OneOf, PARTITIONS, QUEUES, Step, TASKS, WORKERS, Wanted,
@@ -51,6 +52,7 @@ fn step(theme: Theme) -> impl Strategy<Value = Step> {
         (theme.turn, turn(theme).boxed()),
         (theme.odd_turn, odd_turn(theme).boxed()),
         (theme.beat, beat().boxed()),
+        (theme.turn.div_ceil(4), tell().boxed()),
         (theme.workers, workers(theme).boxed()),
         (theme.hand, hand().boxed()),
         (theme.limit, limits::turned().prop_map(Step::Limit).boxed()),
@@ -168,7 +170,17 @@ fn end(theme: Theme) -> impl Strategy<Value = End> {
         true => prop_oneof![transition(), due().prop_map(wait_in_line)].boxed(),
         false => transition().boxed(),
     };
-    (lease(), transition, hold).prop_map(|(lease, transition, hold)| End { lease, transition, hold })
+    (lease(), transition, hold, option::weighted(0.2, say()))
+        .prop_map(|(lease, transition, hold, notes)| End { lease, transition, hold, notes })
+}
+
+fn tell() -> impl Strategy<Value = Step> {
+    (0..WORKERS, 0..QUEUES.len(), lease(), say()).prop_map(|(worker, queue, lease, say)| Step::Tell {
+        worker,
+        queue,
+        lease,
+        say,
+    })
 }
 
 fn wait_in_line(due: Due) -> Transition {

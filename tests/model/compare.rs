@@ -43,6 +43,7 @@ pub(crate) async fn compare(
     let mut waiting = jobs.values().filter(|job| job.state.is_pending()).map(|job| job.id);
     for id in [waiting.next(), waiting.next_back()].into_iter().flatten() {
         drop(sides.ask("explain", |store| store.explain(id)).await?);
+        drop(sides.ask("story", |store| store.story(id)).await?);
     }
     // An end is for ever, but for a retry: it is enough to look at it once here, and once more at the very end.
     let state = |id: &JobId| before.get(id).map(|job| (job.state, job.runs));
@@ -68,6 +69,7 @@ pub(crate) async fn compare_soundness(sides: &Sides) -> Result<(), TestCaseError
 
 async fn compare_end(sides: &Sides, job: &Job) -> Result<(), TestCaseError> {
     let key = JobKey { queue: name(&job.queue), id: job.id };
+    drop(sides.ask("story", |store| store.story(job.id)).await?);
     sides.ask("ended", |store| store.ended(key.clone())).await.map(drop)
 }
 

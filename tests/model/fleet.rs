@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use flexiq::internals::{
-    Beat, BeatAnswer, Claim, Declared, Due, Finish, Hello, Lapse, LeaseId, Room, ScheduledReason, Transition,
-    Turn, TurnAnswer, WorkerId,
+    Beat, BeatAnswer, Claim, Declared, Due, Finish, Hello, Lapse, LeaseId, Room, ScheduledReason, Tell,
+    Transition, Turn, TurnAnswer, WorkerId,
 };
 use proptest::sample::Index;
 
 use crate::limits::{Declaration, name};
 use crate::play::{Play, Played};
+use crate::say::Say;
 use crate::steps::{BEAT, End, HOMES, LEASE, Lease, Named, QUEUES, TASKS, WORKERS, Wanted};
 
 /// A worker, as it knows itself.
@@ -83,7 +84,7 @@ impl Play {
 
     fn finishes(&self, held: &[LeaseId], ends: &[End]) -> Vec<Finish> {
         ends.iter()
-            .filter_map(|End { lease, transition, hold }| {
+            .filter_map(|End { lease, transition, hold, notes }| {
                 let lease = self.pick_lease(held, lease)?;
                 let mut transition = transition.clone();
                 if let Transition::Schedule {
@@ -93,7 +94,8 @@ impl Play {
                     // Mostly a run says what it was told.
                     *due = self.permits.told(lease).map_or(*due, Due::At);
                 }
-                Some(Finish { lease, transition, hold: *hold })
+                let notes = notes.as_ref().map(|say| Box::new(say.notes(self.now())));
+                Some(Finish { hold: *hold, notes, ..Finish::new(lease, transition) })
             })
             .collect()
     }
@@ -110,6 +112,15 @@ impl Play {
             Lease::Any(of) => pick(&self.leased, of)?,
             Lease::OfRun(of, run) => LeaseId { run: *run, ..pick(held, of)? },
         })
+    }
+
+    /// A run tells of itself.
+    pub(crate) async fn tell(&mut self, worker: usize, queue: usize, lease: &Lease, say: &Say) -> Played {
+        let speaker = self.living_at(worker).await?;
+        let Some(lease) = self.lease_of(worker, queue, lease) else { return Ok(()) };
+        let (queue, runs) = (name(QUEUES[queue]), vec![(lease, say.notes(self.now()))]);
+        let tell = Tell { worker: speaker.id, queue, runs };
+        self.sides.ask("tell", |store| store.tell(tell.clone())).await.map(drop)
     }
 
     pub(crate) async fn beat(&mut self, worker: usize, named: Named, lapse: Lapse) -> Played {

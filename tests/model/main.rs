@@ -15,6 +15,7 @@ mod limits;
 mod named;
 mod permits;
 mod play;
+mod say;
 mod schedules;
 mod sides;
 mod steps;

@@ -85,6 +85,10 @@ impl Play {
             }
             Step::TurnAgain { worker, queue } => self.turn_again(*worker, *queue).await,
             Step::Beat { worker, leases, lapse } => self.beat(*worker, *leases, *lapse).await,
+            Step::Tell { worker, queue, lease, say } => {
+                let (worker, queue) = self.busy(*worker, *queue);
+                self.tell(worker, queue, lease, say).await
+            }
             Step::Acquire { worker, queue, lease, wish } => self.acquire(*worker, *queue, lease, wish).await,
             Step::GiveBack(given) => self.give_back(given).await,
             Step::Register { worker, declaration } => self.register(*worker, declaration).await,

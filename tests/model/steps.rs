@@ -12,6 +12,7 @@ use proptest::sample::Index;
 
 use crate::limits::{Declaration, Turned, name};
 use crate::named::{Given, Wish};
+use crate::say::Say;
 
 /// The queues of the small world.
 pub(crate) const QUEUES: [&str; 2] = ["mail", "media"];
@@ -69,6 +70,13 @@ pub(crate) enum Step {
         worker: usize,
         leases: Named,
         lapse: Lapse,
+    },
+    /// A run tells of itself.
+    Tell {
+        worker: usize,
+        queue: usize,
+        lease: Lease,
+        say: Say,
     },
     /// A run asks for a permit of a named limit.
     Acquire {
@@ -187,6 +195,7 @@ pub(crate) struct End {
     pub(crate) lease: Lease,
     pub(crate) transition: Transition,
     pub(crate) hold: Option<Hold>,
+    pub(crate) notes: Option<Say>,
 }
 
 /// Whose lease.

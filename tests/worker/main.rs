@@ -29,6 +29,7 @@ mod schedules;
 mod shutdown;
 mod start;
 mod stats;
+mod story;
 mod unique;
 mod waiting;
 mod wake;

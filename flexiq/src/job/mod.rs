@@ -6,12 +6,16 @@ mod failure;
 mod id;
 mod outcome;
 mod state;
+mod story;
 mod transition;
 
 pub use failure::JobFailure;
 pub use id::JobId;
 pub use outcome::{After, Due, Held, Hold, Outcome, Value};
 pub use state::{DeadReason, ScheduledReason, State};
+pub use story::{
+    Line, LogLine, MOST_BYTES, MOST_LINES, MOST_SETBACKS, Notes, Progress, Setback, SetbackKind, Story,
+};
 pub use transition::Transition;
 
 use std::time::SystemTime;
@@ -42,6 +46,8 @@ pub struct Job {
     pub losses: u32,
     /// The newest failure's message, cut at 4 KiB.
     pub last_error: Option<String>,
+    /// How far its newest run is or was, if it has said so. Gone when the next run starts.
+    pub progress: Option<Progress>,
     /// Whether a running job has been told to stop.
     pub cancel_requested: bool,
     /// When it was stored.
@@ -81,6 +87,7 @@ impl Job {
             deferrals: 0,
             losses: 0,
             last_error: None,
+            progress: None,
             cancel_requested: false,
             enqueued_at: SystemTime::UNIX_EPOCH,
             due_at: SystemTime::UNIX_EPOCH,
@@ -91,16 +98,28 @@ impl Job {
     }
 }
 
-/// Cuts an error message at 4 KiB, at a character, and marks the cut.
-pub(crate) fn cut_error(mut message: String) -> String {
-    const LIMIT: usize = 4 * 1024;
-    const MARK: &str = "… (cut)";
-    if message.len() > LIMIT {
-        message
-            .truncate((0..=LIMIT - MARK.len()).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0));
-        message.push_str(MARK);
+/// An error message has at most so many bytes.
+const LONGEST_ERROR: usize = 4 * 1024;
+
+/// Cuts an error message at 4 KiB.
+pub(crate) fn cut_error(message: String) -> String {
+    if message.len() <= LONGEST_ERROR {
+        return message;
     }
-    message
+    let mut cut = String::with_capacity(LONGEST_ERROR);
+    push_cut(&mut cut, &message, LONGEST_ERROR);
+    cut
+}
+
+/// Adds a text to another; one of more bytes than `most` is cut, at a character, and the cut marked.
+pub(crate) fn push_cut(to: &mut String, text: &str, most: usize) {
+    const MARK: &str = "… (cut)";
+    if text.len() <= most {
+        return to.push_str(text);
+    }
+    let end = (0..=most.saturating_sub(MARK.len())).rev().find(|&at| text.is_char_boundary(at));
+    to.push_str(&text[..end.unwrap_or(0)]);
+    to.push_str(MARK);
 }
 
 #[cfg(test)]

@@ -102,6 +102,7 @@ mod tests {
             deferrals: 0,
             losses: 0,
             last_error: None,
+            progress: None,
             cancel_requested: false,
             enqueued_at: moment(0),
             due_at: moment(0),

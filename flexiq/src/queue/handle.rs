@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Answer, Queue};
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId, Value};
+use crate::job::{Job, JobId, Story, Value};
 use crate::name::Name;
 use crate::store::{Cancelled, Enqueued, JobKey, Stored};
 
@@ -73,6 +73,15 @@ impl<T> JobHandle<T> {
     /// [`Error::UnknownJob`] if its retention is over.
     pub fn status(&self) -> Answer<Job> {
         self.queue.status(self.key.id)
+    }
+
+    /// What is kept of how the job went, as [`Queue::story`] tells it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownJob`] if its retention is over.
+    pub fn story(&self) -> Answer<Story> {
+        self.queue.story(self.key.id)
     }
 
     /// Cancels the job, as [`Queue::cancel`] does.

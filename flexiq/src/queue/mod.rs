@@ -54,7 +54,7 @@ pub use stats::{QueueStats, RunStats, SlotStats, Stats, TaskStats, WorkerStats};
 pub use warning::Warning;
 
 use crate::error::Error;
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, Story};
 use crate::name::Name;
 use crate::store::{Cancelled, Limits, Retried, Store, TaskCounts};
 use crate::task::Context;
@@ -135,6 +135,17 @@ impl Queue {
     pub fn status(&self, id: impl Into<JobId>) -> Answer<Job> {
         let (store, id) = (self.shared.store.clone(), id.into());
         Answer::new(async move { store.job(id).await?.ok_or(Error::UnknownJob(id)) })
+    }
+
+    /// What is kept of how a job went: the lines that its runs have logged, and how they failed. Both are
+    /// bounded; [`Story`] says how.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownJob`] if there is none of this id.
+    pub fn story(&self, id: impl Into<JobId>) -> Answer<Story> {
+        let (store, id) = (self.shared.store.clone(), id.into());
+        Answer::new(async move { store.story(id).await?.ok_or(Error::UnknownJob(id)) })
     }
 
     /// Cancels a job: a pending one ends at once; a running one is told to stop, and an `async` one is dropped a second

@@ -13,6 +13,8 @@ mod report;
 mod samples;
 mod schedules;
 mod stats;
+mod story;
+mod tell;
 mod types;
 mod unique;
 mod url;
@@ -41,6 +43,7 @@ pub use schedules::{
     DueTick, KEPT_ASLEEP, MOST_SCHEDULES, MOST_TOLD, Planning, Schedule, Standby, TOLD_FOR, Tick, Ticked,
 };
 pub use stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
+pub use tell::Tell;
 pub use types::{
     Absent, Beat, BeatAnswer, Cancelled, Change, Claim, Claimed, Counts, Declared, Enqueue, Enqueued, Finish,
     Finished, Hello, JobKey, Lapse, LeaseId, Limits, NewJob, Outset, Overrides, Payload, ProducerId, Retried,
@@ -50,7 +53,7 @@ pub use unique::{OnDuplicate, Release, Unique, UniqueKey};
 
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, Story};
 use crate::name::Name;
 
 /// One step of a store, under way.
@@ -124,6 +127,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// frees permits that nobody has renewed.
     fn extend(&self, beat: Beat) -> Step<'_, BeatAnswer>;
 
+    /// Keeps what running jobs tell of themselves: the newest progress, and what is new of their logs. A run that is not this
+    /// worker's any more, or not the newest of its job, changes nothing.
+    fn tell(&self, tell: Tell) -> Step<'_, ()>;
+
     /// Takes a permit of a named limit for a run, or puts its job into the limit's line. A run that has it keeps it.
     ///
     /// It is granted if nobody stands in line before it, and the number and the rates that it asks with leave room beside
@@ -162,6 +169,9 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// A job by its id, wherever it lies.
     fn job(&self, id: JobId) -> Step<'_, Option<Job>>;
+
+    /// What is kept of how a job went. `None` if there is no such job.
+    fn story(&self, id: JobId) -> Step<'_, Option<Story>>;
 
     /// The encoded arguments of a job, wherever it lies. `None` if there is no such job.
     fn payload(&self, id: JobId) -> Step<'_, Option<Payload>>;

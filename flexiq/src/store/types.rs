@@ -7,7 +7,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::job::{Due, Hold, JobFailure, JobId, State, Transition, Value};
+use crate::job::{Due, Hold, JobFailure, JobId, Notes, SetbackKind, State, Transition, Value};
 use crate::name::Name;
 use crate::policy::Rate;
 use crate::store::permits::PermitId;
@@ -230,12 +230,17 @@ pub struct Finish {
     pub transition: Transition,
     /// What it found that nothing should start for a while.
     pub hold: Option<Hold>,
+    /// As what its end is told, should it be a failure or a death.
+    pub setback: SetbackKind,
+    /// What it told of itself last. Of a lost lease, nothing is kept of it.
+    pub notes: Option<Box<Notes>>,
 }
 
 impl Finish {
-    /// An end that holds nothing.
+    /// An end that holds nothing and has told nothing.
     pub fn new(lease: LeaseId, transition: Transition) -> Self {
-        Self { lease, transition, hold: None }
+        let setback = SetbackKind::of_transition(&transition);
+        Self { lease, transition, hold: None, setback, notes: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::job::{DeadReason, Outcome, ScheduledReason, Transition, Value};
+use crate::job::{DeadReason, Outcome, ScheduledReason, SetbackKind, Transition, Value};
 use crate::policy::{Budgets, Counters, after_run, hold_of};
 use crate::store::{Claimed, Finish, LeaseId, Outset};
 use crate::task::TaskDefinition;
@@ -39,9 +39,9 @@ impl Ending {
             Outcome::Succeeded(value) => self.keep(value),
             _ => Duration::ZERO,
         };
-        let hold = hold_of(&outcome);
+        let (hold, setback) = (hold_of(&outcome), SetbackKind::of_outcome(&outcome));
         let transition = after_run(outcome, self.counters, &budgets, keep, now, fastrand::f64());
-        Finish { lease, transition, hold }
+        Finish { lease, transition, hold, setback, notes: None }
     }
 
     /// How long a success is kept: 1 h with a value, 5 min without, unless the call or the task says otherwise.

@@ -119,8 +119,8 @@ impl Stream {
             mem::take(&mut self.finishes)
         };
         // Those that are alike follow each other, so that a store can take them together.
-        finishes.sort_by_key(|finish| match &finish.transition {
-            Transition::Succeed { value: Value::Unit, keep } => (0, finish.lease.run, *keep),
+        finishes.sort_by_key(|finish| match (&finish.transition, &finish.notes) {
+            (Transition::Succeed { value: Value::Unit, keep }, None) => (0, finish.lease.run, *keep),
             _ => (1, 0, Duration::ZERO),
         });
         let (offer, claim) = claim.unzip();

@@ -8,6 +8,7 @@ use flexiq::{Error, JobId, Result, ScheduledReason, State};
 use super::manner::Manner;
 use super::record::{Cancel, Record};
 use super::room;
+use super::story::Chronicle;
 use super::unique;
 use super::workers::publish_to;
 use super::world::World;
@@ -223,5 +224,6 @@ fn record(now: Timestamp, queue: &Name, job: NewJob) -> Record {
         lease: None,
         kept_until: None,
         value: None,
+        chronicle: Chronicle::default(),
     }
 }

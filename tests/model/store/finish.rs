@@ -26,6 +26,13 @@ pub(super) fn finish(
         was_called = true;
     }
     let record = world.job(end.lease.job);
+    if let Some(notes) = &end.notes {
+        record.chronicle.keep(end.lease, notes);
+    }
+    if !is_cancelled && let Some((death, error)) = setback(&transition) {
+        let attempt = record.failures + 1;
+        record.chronicle.set_back((now, record.runs, attempt, end.setback, error, death));
+    }
     let old_place = record.due_at;
     carry_out(record, now, transition);
     if was_called && record.state == State::Ready {
@@ -42,6 +49,17 @@ pub(super) fn finish(
         world.gates.hold(queue, scope, now + hold.length);
     }
     Finished::Done
+}
+
+/// Whether a run that ends so sets its job back: the death of the job, if it is, and what happened.
+fn setback(transition: &Transition) -> Option<(Option<DeadReason>, String)> {
+    match transition {
+        Transition::Schedule { reason: ScheduledReason::Retry, error, .. } => {
+            Some((None, error.clone().unwrap_or_default()))
+        }
+        Transition::Kill { reason, error } => Some((Some(*reason), error.clone().unwrap_or_default())),
+        _ => None,
+    }
 }
 
 fn carry_out(record: &mut Record, now: Timestamp, transition: Transition) {

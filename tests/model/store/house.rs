@@ -4,7 +4,7 @@
 //! one that has become due too late.
 
 use flexiq::internals::{Lapse, Name, Timestamp, is_poison};
-use flexiq::{DeadReason, JobId, State};
+use flexiq::{DeadReason, JobId, SetbackKind, State};
 
 use super::manner::Manner;
 use super::record::{Cancel, Record};
@@ -82,9 +82,14 @@ fn reap_one(record: &mut Record, now: Timestamp) {
         return record.release();
     }
     record.losses += 1;
+    let is_dead = is_poison(record.losses, lease.max_losses);
+    let words = format!("worker {} did not renew its lease", lease.worker);
+    let death = is_dead.then_some(DeadReason::Losses);
+    let attempt = record.failures + 1;
+    record.chronicle.set_back((now, record.runs, attempt, SetbackKind::Loss, words, death));
     // It has been started in earnest.
     record.expires_at = None;
-    if is_poison(record.losses, lease.max_losses) {
+    if is_dead {
         record.die(now, DeadReason::Losses);
     } else {
         record.release();

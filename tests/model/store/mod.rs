@@ -24,6 +24,7 @@ mod record;
 mod room;
 mod schedules;
 mod stats;
+mod story;
 mod turn;
 mod turns;
 mod unique;
@@ -37,10 +38,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flexiq::internals::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Clock, Counts, Enqueue, Enqueued, Explanation, Filter,
     Finding, GiveBack, Hello, JobKey, Name, Page, Payload, Planning, ProducerId, Repair, Retried, Scope,
-    Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tick, Ticked, Timestamp, Turn, TurnAnswer, Wait,
-    Wake, WorkerId,
+    Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tell, Tick, Ticked, Timestamp, Turn, TurnAnswer,
+    Wait, Wake, WorkerId,
 };
-use flexiq::{Job, JobId, Result};
+use flexiq::{Job, JobId, Result, Story};
 use tokio::sync::Notify;
 
 pub use self::manner::Manner;
@@ -134,6 +135,13 @@ impl Store for ModelStore {
         self.step(|world, now| Ok(extend::extend(world, now, &beat)))
     }
 
+    fn tell(&self, tell: Tell) -> Step<'_, ()> {
+        self.step(|world, _| {
+            story::tell(world, &tell);
+            Ok(())
+        })
+    }
+
     fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
         self.step(|world, now| Ok(permits::acquire(world, now, &ask)))
     }
@@ -180,6 +188,10 @@ impl Store for ModelStore {
 
     fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
         self.read(|world| world.jobs.get(&id).map(read::show))
+    }
+
+    fn story(&self, id: JobId) -> Step<'_, Option<Story>> {
+        self.read(|world| world.jobs.get(&id).map(|record| record.chronicle.show()))
     }
 
     fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {

@@ -21,6 +21,7 @@ pub(super) fn show(record: &Record) -> Job {
     job.deferrals = record.deferrals;
     job.losses = record.losses;
     job.last_error = record.last_error.clone();
+    job.progress = record.chronicle.progress_of(record.runs);
     job.cancel_requested = record.cancel != Cancel::No;
     job.enqueued_at = record.enqueued_at.into();
     job.due_at = record.due_at.into();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use flexiq::internals::{Lapse, LeaseId, Name, Outset, Payload, Timestamp, Unique, Value, WorkerId};
 use flexiq::{DeadReason, JobId, State};
 
+use super::story::Chronicle;
+
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Everything that is stored of a job.
@@ -37,6 +39,7 @@ pub(super) struct Record {
     pub(super) kept_until: Option<Timestamp>,
     /// Once it has succeeded.
     pub(super) value: Option<Value>,
+    pub(super) chronicle: Chronicle,
 }
 
 /// Whether its worker shall stop it.

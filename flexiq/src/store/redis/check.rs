@@ -15,7 +15,7 @@ use crate::store::finding::{Finding, FindingKind, MOST_FINDINGS, Repair};
 
 /// The parts of a queue in the order in which each can be repaired: first jobs, which are put where they belong; then what
 /// stands anywhere without belonging there; then what counts them, and what goes by the counts.
-const PARTS: [&str; 20] = [
+const PARTS: [&str; 21] = [
     "jobs",
     "lanes",
     "scheduled",
@@ -30,6 +30,7 @@ const PARTS: [&str; 20] = [
     "awaited",
     "runs",
     "values",
+    "stories",
     "counts",
     "partitions",
     "turn_order",

@@ -8,6 +8,7 @@ use crate::job::{Job, JobFailure, JobId, State, Value};
 use crate::name::Name;
 use crate::policy::Rate;
 pub(super) use crate::store::codes::{dead_code, read_state, release_code, scheduled_code, state_code};
+use crate::store::story::read_progress;
 use crate::store::types::{NewJob, Outset, Payload, Stored};
 
 /// What never changes of a job, behind the beginning that `enqueue.lua` puts before it.
@@ -84,7 +85,7 @@ fn read_lane<'a>(text: &mut Unpacked<'a>) -> Option<(&'a str, &'a str)> {
 }
 
 /// A job as people are shown it.
-pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> Option<Job> {
+pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8], progress: &[u8]) -> Option<Job> {
     let body = read_body(body)?;
     let mut run = Unpacked(run);
     let (state, reason, cancel, _lapse) = (run.byte()?, run.byte()?, run.byte()?, run.byte()?);
@@ -107,6 +108,7 @@ pub(super) fn read_job(id: [u8; 16], queue: &Name, run: &[u8], body: &[u8]) -> O
         deferrals,
         losses,
         last_error: read_error(run.0),
+        progress: read_progress(progress, runs),
         cancel_requested: cancel > 0,
         enqueued_at: body.enqueued_at.into(),
         due_at: due.into(),
@@ -135,13 +137,13 @@ pub(super) fn read_stored(id: JobId, run: &[u8], value: &[u8]) -> Option<Stored>
     Some(Stored::Failure(JobFailure { id, task, state, failures, deferrals, losses, last_error }))
 }
 
-/// An error as the tail of a run: absent, or behind a mark.
+/// An error as the tail of a run: behind a mark. Another mark, or nothing, is none.
 pub(super) fn write_error(error: Option<&str>) -> Vec<u8> {
     error.map(|error| [b"=", error.as_bytes()].concat()).unwrap_or_default()
 }
 
 fn read_error(tail: &[u8]) -> Option<String> {
-    tail.split_first().map(|(_, error)| String::from_utf8_lossy(error).into_owned())
+    tail.strip_prefix(b"=").map(|error| String::from_utf8_lossy(error).into_owned())
 }
 
 fn some(text: String) -> Option<String> {

@@ -24,8 +24,8 @@ pub(super) async fn explain(store: &Shared, id: JobId) -> Result<Option<Explanat
             continue;
         }
         let at = Timestamp::from_millis(parts.number()?);
-        let (run, body) = (parts.bytes()?, parts.bytes()?);
-        let job = read_job(*id.as_bytes(), &queue, &run, &body)
+        let (run, body, progress) = (parts.bytes()?, parts.bytes()?, parts.bytes()?);
+        let job = read_job(*id.as_bytes(), &queue, &run, &body, &progress)
             .ok_or_else(|| unreadable(store.place(), "a job of another form"))?;
         let causes = match job.state {
             State::Scheduled(reason) => vec![Cause::NotDue { reason, due_at: job.due_at }],

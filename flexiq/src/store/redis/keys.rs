@@ -6,7 +6,7 @@
 use crate::name::Name;
 
 /// The keys of a queue, as `lua/lib/queue.lua` names them, and the type of each.
-const OF_QUEUE: [(&str, &str); 39] = [
+const OF_QUEUE: [(&str, &str); 40] = [
     // id → what never changes: moments, rank, task, settings, partition, payload
     ("bodies", "hash"),
     // id → state, counters, moments, worker; absent before the first start, unless the job can expire or was
@@ -88,6 +88,9 @@ const OF_QUEUE: [(&str, &str); 39] = [
     ("plans", "hash"),
     // by moment: schedule that a worker is told of then
     ("ticks", "zset"),
+    // `id \0` → the progress of a job's newest run, `id \1` → its log, `id \2` → its setbacks, as store/story.rs writes
+    // them. A run whose tail is empty says that its job has none of them
+    ("stories", "hash"),
 ];
 
 /// The keys of a named limit, as `lua/lib/limit.lua` names them. A gate is one of its keys behind its length.

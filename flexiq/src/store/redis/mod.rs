@@ -27,6 +27,7 @@ mod room;
 mod schedules;
 mod scripts;
 mod stats;
+mod story;
 #[cfg(feature = "tls")]
 mod tls;
 mod turn;
@@ -54,11 +55,11 @@ use self::wire::Parts;
 use super::{
     Ask, Asked, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation, Filter, Finding,
     GiveBack, Hello, JobKey, Page, Payload, Planning, ProducerId, Repair, Retried, Scope, Snapshot, Standby,
-    Standing, Step, Store, Stored, Swept, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
+    Standing, Step, Store, Stored, Swept, Tell, Tick, Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, Story};
 use crate::name::Name;
 
 /// A store on one Redis.
@@ -252,6 +253,10 @@ impl Store for RedisStore {
         Box::pin(extend::extend(&self.shared, beat))
     }
 
+    fn tell(&self, tell: Tell) -> Step<'_, ()> {
+        Box::pin(story::tell(&self.shared, tell))
+    }
+
     fn acquire(&self, ask: Ask) -> Step<'_, Asked> {
         Box::pin(permits::acquire(&self.shared, ask))
     }
@@ -287,6 +292,10 @@ impl Store for RedisStore {
 
     fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
         Box::pin(read::job(&self.shared, id))
+    }
+
+    fn story(&self, id: JobId) -> Step<'_, Option<Story>> {
+        Box::pin(story::story(&self.shared, id))
     }
 
     fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {

@@ -41,8 +41,8 @@ pub(super) async fn jobs(store: &Shared, queue: &Name, ids: &[JobId]) -> Result<
 pub(super) fn read_jobs(store: &Shared, queue: &Name, mut parts: Parts<'_>) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     while !parts.is_empty() {
-        let (id, run, body) = (parts.bytes()?, parts.bytes()?, parts.bytes()?);
-        let job = Unpacked(&id).id().and_then(|id| read_job(id, queue, &run, &body));
+        let (id, run, body, progress) = (parts.bytes()?, parts.bytes()?, parts.bytes()?, parts.bytes()?);
+        let job = Unpacked(&id).id().and_then(|id| read_job(id, queue, &run, &body, &progress));
         jobs.push(job.ok_or_else(|| unreadable(store.place(), "a job of another form"))?);
     }
     Ok(jobs)

@@ -24,6 +24,7 @@ macro_rules! of_queue {
             // What a function takes from outside is searched for when it is made, and found at once in its own surroundings.
             "return (function()",
             include_str!("lua/lib/jobs.lua"),
+            include_str!("lua/lib/story.lua"),
             include_str!("lua/lib/moves.lua"),
             include_str!("lua/lib/life.lua"),
             include_str!("lua/lib/gates.lua"),
@@ -99,6 +100,8 @@ of_queue! {
     CHECK "check/found", "check/jobs", "check/partitions", "check/places", "check/counts", "check/bells", "check/room", "check";
     COPY "copy";
     KEYS_OF_QUEUE "keys";
+    TELL "tell";
+    STORY "story";
     ENDED "ended";
 }
 

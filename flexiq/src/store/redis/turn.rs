@@ -11,6 +11,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::job::{Held, Hold, JobId, Transition, Value};
 use crate::name::Name;
+use crate::store::story::{kind_code, write_notes};
 use crate::store::types::{Claim, Claimed, Finish, Finished, LeaseId, Turn, TurnAnswer};
 
 pub(super) async fn turn(store: &Shared, turn: Arc<Turn>) -> Result<TurnAnswer> {
@@ -43,7 +44,8 @@ impl Order {
     fn of(finishes: &[Finish]) -> Self {
         let mut groups: Vec<(u32, i64, usize)> = Vec::new();
         for finish in finishes {
-            let (Transition::Succeed { value: Value::Unit, keep }, None) = (&finish.transition, finish.hold)
+            let (Transition::Succeed { value: Value::Unit, keep }, None, None) =
+                (&finish.transition, finish.hold, &finish.notes)
             else {
                 break;
             };
@@ -77,9 +79,12 @@ fn arguments(turn: &Turn, order: &Order, are_settled: bool) -> Vec<Vec<u8>> {
         args.push(Packed::default().word(run).moment(keep).word(jobs as u32).0);
         args.extend(ids.by_ref().take(jobs));
     }
-    for Finish { lease, transition, hold } in others {
+    for Finish { lease, transition, hold, setback, notes } in others {
         let (head, body) = finish(lease, transition);
-        args.push(with_hold(head, *hold));
+        let mut head = with_hold(head, *hold);
+        head.push(kind_code(*setback));
+        head.extend(notes.iter().flat_map(|notes| write_notes(lease.run, notes)));
+        args.push(head);
         args.push(body);
     }
     if let Some(Claim { slots, tasks, lease }) = &turn.claim {

@@ -13,10 +13,12 @@ use super::failure::Tried;
 use super::gates::gate_name;
 use super::lanes::{LaneId, QueueId};
 use super::retention;
+use super::story::{keep_notes, keep_setback};
 use super::write::Write;
 use crate::clock::Timestamp;
 use crate::job::{DeadReason, Due, Held, Hold, ScheduledReason, Transition, Value};
 use crate::name::Name;
+use crate::store::story::Blow;
 use crate::store::types::{Finish, Finished, LeaseId, WorkerId};
 use std::time::Duration;
 
@@ -55,10 +57,13 @@ fn finish_one(
     end: &Finish,
 ) -> Tried<Finished> {
     // Looked at before the end, which takes the lease.
-    let lane = match end.hold {
-        Some(_) => held(write, worker, queue, end.lease)?.map(|(lane, _)| lane),
-        None => None,
+    let lane = match (end.hold, &end.notes) {
+        (None, None) => None,
+        _ => held(write, worker, queue, end.lease)?.map(|held| held.lane),
     };
+    if let (Some(notes), Some(_)) = (&end.notes, lane) {
+        keep_notes(write, end.lease.job.as_bytes(), end.lease.run, notes)?;
+    }
     let finished = carry_out(write, worker, queue_name, queue, end)?;
     if let (Finished::Done, Some(hold), Some(lane)) = (finished, end.hold, lane) {
         put_hold(write, queue_name, queue, lane, hold)?;
@@ -98,13 +103,13 @@ fn carry_out(
     worker: WorkerId,
     queue_name: &Name,
     queue: QueueId,
-    Finish { lease, transition, .. }: &Finish,
+    Finish { lease, transition, setback, .. }: &Finish,
 ) -> Tried<Finished> {
     let (lease, id) = (*lease, lease.job.as_bytes());
     if let Transition::Succeed { value, keep } = transition {
         return succeed(write, worker, queue, lease, value, *keep);
     }
-    let Some((lane, is_cancelled)) = held(write, worker, queue, lease)? else {
+    let Some(Leased { lane, is_cancelled, failures }) = held(write, worker, queue, lease)? else {
         return Ok(Finished::LeaseLost);
     };
     let to = match transition {
@@ -117,6 +122,10 @@ fn carry_out(
         Transition::PutBack => put_back(write, queue_name, id, 1)?,
         Transition::Cancel | Transition::Succeed { .. } => cancel(write, id, None)?,
     };
+    if !is_cancelled && let Some((death, words)) = blow(transition) {
+        let (at, run, kind) = (write.now, lease.run, *setback);
+        keep_setback(write, id, &Blow { at, run, failures, kind, death, words })?;
+    }
     if to >= state::SUCCEEDED {
         write.ends(*id, queue, lane, state::RUNNING, to);
     } else {
@@ -125,18 +134,25 @@ fn carry_out(
     Ok(Finished::Done)
 }
 
-/// The lane of a job if the worker holds its newest run, and whether it was cancelled.
-fn held(
+/// A job that a worker runs.
+pub(super) struct Leased {
+    lane: LaneId,
+    is_cancelled: bool,
+    failures: u32,
+}
+
+/// A job, if the worker holds its newest run.
+pub(super) fn held(
     write: &Write<'_>,
     worker: WorkerId,
     queue: QueueId,
     lease: LeaseId,
-) -> rusqlite::Result<Option<(LaneId, bool)>> {
+) -> rusqlite::Result<Option<Leased>> {
     write
         .connection
         .prepare_cached(include_str!("sql/finish_held.sql"))?
         .query_row(params![lease.job.as_bytes(), worker.as_bytes(), lease.run, queue], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok(Leased { lane: row.get(0)?, is_cancelled: row.get(1)?, failures: row.get(2)? })
         })
         .optional()
 }
@@ -146,6 +162,8 @@ fn are_alike(write: &Write<'_>, one: &Finish, other: &Finish) -> bool {
     let lane = write.lanes.leased(one.lease.job);
     matches!(one.transition, Transition::Succeed { value: Value::Unit, .. })
         && (one.hold, other.hold) == (None, None)
+        && one.notes.is_none()
+        && other.notes.is_none()
         && one.transition == other.transition
         && one.lease.run == other.lease.run
         && lane.is_some()
@@ -203,7 +221,7 @@ fn succeed(
     let lane = match write.lanes.finishes(lease.job) {
         Some(lane) => lane,
         None => match held(write, worker, queue, lease)? {
-            Some((lane, _)) => lane,
+            Some(held) => held.lane,
             None => return Ok(Finished::LeaseLost),
         },
     };
@@ -309,6 +327,19 @@ fn cancel(write: &Write<'_>, id: &[u8; 16], error: Option<&str>) -> rusqlite::Re
         (write.now + retention::CANCELLED).as_millis(),
     ])?;
     Ok(state::CANCELLED)
+}
+
+/// Whether a run that ends so sets its job back: the death of the job, if it is, and what happened, in words.
+fn blow(transition: &Transition) -> Option<(Option<DeadReason>, &[u8])> {
+    let (death, error) = match transition {
+        Transition::Schedule { reason: ScheduledReason::Deferral | ScheduledReason::Limit, .. } => {
+            return None;
+        }
+        Transition::Schedule { error, .. } => (None, error),
+        Transition::Kill { reason, error } => (Some(*reason), error),
+        _ => return None,
+    };
+    Some((death, error.as_deref().unwrap_or_default().as_bytes()))
 }
 
 /// What a failed run had to say.

@@ -9,11 +9,13 @@ use super::guard;
 use super::lanes::{LaneId, QueueId, read_name};
 use super::partitions::reopen;
 use super::retention;
+use super::story::keep_setback;
 use super::write::Write;
 use crate::clock::Timestamp;
-use crate::job::DeadReason;
+use crate::job::{DeadReason, SetbackKind};
 use crate::name::Name;
 use crate::policy::is_poison;
+use crate::store::story::Blow;
 
 /// At most this many jobs expire or become ready in one step,
 const MOST_MOVED: usize = 1_000;
@@ -116,6 +118,9 @@ struct Lapsed {
     losses: u32,
     max_losses: u32,
     is_cancelled: bool,
+    run: u32,
+    failures: u32,
+    worker: [u8; 16],
 }
 
 /// Takes jobs back from workers that did not renew their leases.
@@ -131,6 +136,9 @@ fn reap(write: &mut Write<'_>, queue: QueueId) -> rusqlite::Result<bool> {
                 losses: row.get(3)?,
                 max_losses: row.get(4)?,
                 is_cancelled: row.get(5)?,
+                run: row.get(6)?,
+                failures: row.get(7)?,
+                worker: read_id(row, 8)?,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -158,6 +166,12 @@ fn reap_one(write: &mut Write<'_>, queue: QueueId, lease: &Lapsed) -> rusqlite::
         keep.map(|_| now.as_millis()),
         keep.map(|keep| (now + keep).as_millis()),
     ])?;
+    if losses > lease.losses {
+        let (at, kind, words) = (now, SetbackKind::Loss, &lease.worker[..]);
+        let death = (to == state::DEAD).then_some(DeadReason::Losses);
+        let blow = Blow { at, run: lease.run, failures: lease.failures, kind, death, words };
+        keep_setback(write, &lease.id, &blow)?;
+    }
     match keep {
         Some(_) => write.ends(lease.id, queue, lease.lane, state::RUNNING, to),
         None => write.moves(queue, lease.lane, state::RUNNING, to),

@@ -50,6 +50,7 @@ mod samples;
 mod schedules;
 mod starts;
 mod stats;
+mod story;
 mod ticket;
 mod turn;
 mod unique;
@@ -77,12 +78,12 @@ use self::writer::{Priority, Writer};
 use super::{
     Ask, Asked as Acquired, Beat, BeatAnswer, Cancelled, Change, Counts, Enqueue, Enqueued, Explanation,
     Filter, Finding, FindingKind, GiveBack, Hello, JobKey, LONGEST_STAND, Page, Payload, Planning,
-    ProducerId, Repair, Retried, Scope, Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tick,
+    ProducerId, Repair, Retried, Scope, Snapshot, Standby, Standing, Step, Store, Stored, Swept, Tell, Tick,
     Ticked, Turn, TurnAnswer, Wait, Wake, WorkerId,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
-use crate::job::{Job, JobId};
+use crate::job::{Job, JobId, Story};
 use crate::name::Name;
 
 /// A check looks at all that is stored: its caller waits for the answer this long.
@@ -248,6 +249,10 @@ impl Store for SqliteStore {
         self.write(Priority::First, move |write| extend::extend(write, beat, &awaited))
     }
 
+    fn tell(&self, tell: Tell) -> Step<'_, ()> {
+        self.write(Priority::Normal, move |write| story::tell(write, &tell))
+    }
+
     fn acquire(&self, ask: Ask) -> Step<'_, Acquired> {
         self.write(Priority::Normal, move |write| permits::acquire(write, &ask))
     }
@@ -296,6 +301,10 @@ impl Store for SqliteStore {
 
     fn job(&self, id: JobId) -> Step<'_, Option<Job>> {
         self.read(move |connection| read::job(connection, id))
+    }
+
+    fn story(&self, id: JobId) -> Step<'_, Option<Story>> {
+        self.read(move |connection| story::story(connection, id))
     }
 
     fn payload(&self, id: JobId) -> Step<'_, Option<Payload>> {

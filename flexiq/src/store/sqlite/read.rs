@@ -10,6 +10,7 @@ use super::lanes::read_name;
 use crate::clock::Timestamp;
 use crate::job::{Job, JobFailure, JobId, State, Value};
 use crate::name::Name;
+use crate::store::story::read_progress;
 use crate::store::types::{Counts, Payload, Stored, TaskCounts};
 
 pub(super) fn job(connection: &Connection, id: JobId) -> rusqlite::Result<Option<Job>> {
@@ -36,6 +37,8 @@ pub(super) fn payload(connection: &Connection, id: JobId) -> rusqlite::Result<Op
 fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {
     let partition: String = row.get(3)?;
     let rank: i32 = row.get(6)?;
+    let runs = row.get(7)?;
+    let progress: Option<Vec<u8>> = row.get(18)?;
     Ok(Job {
         id: JobId::from_bytes(read_id(row, 0)?),
         queue: row.get(1)?,
@@ -43,11 +46,12 @@ fn read_job(row: &Row<'_>) -> rusqlite::Result<Job> {
         partition: (!partition.is_empty()).then_some(partition),
         state: read_state(row.get(4)?, row.get(5)?)?,
         priority: i8::try_from(-rank).unwrap_or(0),
-        runs: row.get(7)?,
+        runs,
         failures: row.get(8)?,
         deferrals: row.get(9)?,
         losses: row.get(10)?,
         last_error: row.get(11)?,
+        progress: progress.and_then(|progress| read_progress(&progress, runs)),
         cancel_requested: row.get::<_, u8>(12)? > 0,
         enqueued_at: time(row.get(13)?),
         due_at: time(row.get(14)?),

@@ -12,11 +12,22 @@ local function called_at(id)
   return tonumber(due)
 end
 
+-- Keeps how a run has set its job back; an error is behind a mark.
+local function set_back(id, job, kind, death, error)
+  job.error = tail_with_story(job.error)
+  of_story().keep_setback(id, job.run, job.failures, kind, death, string.sub(error, 2))
+end
+
 -- A job that was cancelled while it ran ends as cancelled, unless the run succeeded. Such an end moves no counter.
 local function finish_one(id, text, head, body)
   local jobs = of_life()
   local job = jobs.read_run(text)
-  local _, _, kind, reason, is_moment, due, keep, held, length = struct.unpack('>c16I4BBBI6I6BI6', head)
+  local _, _, kind, reason, is_moment, due, keep, held, length, setback, notes_at =
+    struct.unpack('>c16I4BBBI6I6BI6B', head)
+  if notes_at <= #head then
+    job.error = tail_with_story(job.error)
+    of_story().keep_notes(id, string.sub(head, notes_at))
+  end
   if held > 0 then
     local name = held == 1 and '' or held == 2 and job.task or job.lane
     new_holds[name] = math.max(new_holds[name] or 0, math.min(now + length, FAR))
@@ -35,6 +46,7 @@ local function finish_one(id, text, head, body)
     if reason == 2 or reason == 3 then
       job.deferrals = job.deferrals + 1
     else
+      set_back(id, job, setback, 0, body)
       job.failures, job.expires = job.failures + 1, 0
     end
     local called_due = reason == 3 and called_at(id)
@@ -44,6 +56,7 @@ local function finish_one(id, text, head, body)
     job.reason = reason
     jobs.make_pending(id, job, due > now and SCHEDULED or READY)
   elseif kind == 2 then
+    set_back(id, job, setback, reason + 1, body)
     if reason == 2 then job.deferrals = job.deferrals + 1 else job.failures = job.failures + 1 end
     jobs.end_job(id, job, DEAD, reason, KEEP_DEAD)
   else
@@ -52,7 +65,7 @@ local function finish_one(id, text, head, body)
   end
 end
 
--- Carries out so many finishes from there on: of each its lease and transition, and its value or error.
+-- Carries out so many finishes from there on: of each its lease, transition and notes, and its value or error.
 local function finish_each(worker, at, finishes)
   local ids = {}
   for i = 1, finishes do

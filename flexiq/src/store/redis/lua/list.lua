@@ -2,8 +2,8 @@
 -- ARGV  4 first state, 5 last state, 6 task ('' for all), 7 jobs at most, 8 jobs that are looked at at most, 9 bytes of a body
 --       that hold its head; and where in the first state it goes on ('' for its beginning): 10 moment, 11 id, or of
 --       ready jobs the place in the lanes
--- Returns state, moment and id of the job that it stopped at ('' at the end of the queue); then for each job: id, run, and
--- the head of its body
+-- Returns state, moment and id of the job that it stopped at ('' at the end of the queue); then for each job: id, run,
+-- the head of its body, and how far its newest run is
 local first, last, task = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local most, left, head, moment, place_in_state = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10], ARGV[11]
 -- Bodies are read as a whole: after so many bytes the page ends.
@@ -21,7 +21,8 @@ local function look_at(state, moment, id, task_of_job)
       job.state = state
       run = jobs.write_run(job)
     end
-    for _, part in ipairs({ id, run, string.sub(body, 1, head) }) do
+    local progress = has_story(run) and of_story().progress_of(id) or ''
+    for _, part in ipairs({ id, run, string.sub(body, 1, head), progress }) do
       answer[#answer + 1] = part
     end
     most, left_bytes = most - 1, left_bytes - #body

@@ -10,7 +10,7 @@ if job.state <= SUCCEEDED then return 0 end
 local owner = has_keyed() and of_keys().take_again(id)
 if owner then return owner end
 job.failures, job.deferrals, job.losses, job.cancel, job.expires = 0, 0, 0, 0, 0
-job.started, job.error, job.due = 0, '', now
+job.started, job.error, job.due = 0, job.error == '' and '' or tail_with_story(''), now
 job.ended = 0
 jobs.make_pending(id, job, READY)
 write_moves()

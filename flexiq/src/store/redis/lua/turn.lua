@@ -1,7 +1,7 @@
 -- turn: a worker's finishes and its next claim, in one step that may be sent again.
 -- ARGV  4 worker, 5 number, 6 whether silent workers were settled, 7 number of finishes, 8 index of the claim, 9 number of
 --       groups of successes without a value, 10 number of other finishes; then of each group: run, time to keep and
---       number of jobs, and then their ids; then two of each other finish: lease and transition, and its value or error;
+--       number of jobs, and then their ids; then two of each other finish: lease, transition and notes, and its value or error;
 --       then, if it claims, lease, number of slots, free slots of each, and two of each room: task; and slot, most and
 --       max_losses
 -- Returns 'settle' if a silent worker's declarations must lapse first, or 'done', a character for each finish, whether

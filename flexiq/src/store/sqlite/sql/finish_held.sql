@@ -1,4 +1,4 @@
-SELECT lane, cancel_requested > 0
+SELECT lane, cancel_requested > 0, failures
 FROM flexiq_jobs
 WHERE id = ?1
   AND worker = ?2

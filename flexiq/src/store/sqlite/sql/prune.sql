@@ -10,4 +10,4 @@ WHERE id IN (
     ORDER BY until
     LIMIT ?4
 )
-RETURNING id, lane, payload IS NULL OR (value_kind IS 1 AND value IS NULL)
+RETURNING id, lane, payload IS NULL OR (value_kind IS 1 AND value IS NULL) OR has_story

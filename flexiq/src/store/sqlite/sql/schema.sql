@@ -261,7 +261,8 @@ CREATE TABLE flexiq_jobs (
     value            BLOB,             -- null for JSON: in flexiq_bodies
     last_error       TEXT,
     unique_key       BLOB,             -- what it was stored with, for a retry by hand; null: none
-    release          INTEGER           -- what frees that key, as in flexiq_unique
+    release          INTEGER,          -- what frees that key, as in flexiq_unique
+    has_story        INTEGER NOT NULL DEFAULT 0 -- parts 2 to 4 of flexiq_bodies may be there
 ) WITHOUT ROWID;
 
 CREATE INDEX flexiq_jobs_ready ON flexiq_jobs (lane, rank, due_at, id) WHERE state = 1;
@@ -287,7 +288,7 @@ CREATE INDEX flexiq_unique_over ON flexiq_unique (queue, until) WHERE is_bound =
 
 CREATE TABLE flexiq_bodies (
     id    BLOB    NOT NULL,
-    part  INTEGER NOT NULL, -- 0 payload, 1 value
+    part  INTEGER NOT NULL, -- 0 payload, 1 value; as store/story.rs writes them: 2 progress, 3 log, 4 setbacks
     bytes BLOB    NOT NULL,
     PRIMARY KEY (id, part)
 );

@@ -58,6 +58,11 @@ local function kinds_of_places()
       key = values, scan = 'HSCAN', remove = 'HDEL', id = whole, what = 'a value is kept of a job that is not there',
       is_right = function() return true end,
     },
+    stories = {
+      key = stories, scan = 'HSCAN', remove = 'HDEL', what = 'a story is kept of a job that is not there',
+      id = function(field) return string.sub(field, 1, 16) end,
+      is_right = function() return true end,
+    },
   }
   for state = SUCCEEDED, EXPIRED do
     kinds[STATES[state]] = {
@@ -106,7 +111,8 @@ local function look_at_places(name)
       ids[#ids + 1] = kind.id(member)
     end
   end
-  local jobs = (name == 'runs' or name == 'values') and find_bodies(ids) or read_jobs(ids)
+  local needs_no_run = name == 'runs' or name == 'values' or name == 'stories'
+  local jobs = needs_no_run and find_bodies(ids) or read_jobs(ids)
   local gone = {}
   for i, member in ipairs(kept) do
     local job, id = jobs[i], ids[i]

@@ -46,6 +46,8 @@ local function reap(ids)
       job.losses = job.losses + 1
       -- A loss is a start in earnest: the job does not expire any more.
       job.expires = 0
+      job.error = tail_with_story(job.error)
+      of_story().keep_loss(id, job, job.losses > job.max_losses)
       if job.losses > job.max_losses then
         jobs.end_job(id, job, DEAD, 3, KEEP_DEAD)
       else
@@ -87,9 +89,12 @@ local function delete_ended(state, ids)
   call_in_pieces('HDEL', values, ids)
   call_in_pieces('HDEL', runs, ids)
   if has_keyed() then call_in_pieces('HDEL', KEYS[35], ids) end
-  for i = 1, #ids do
+  local told = {}
+  for i, id in ipairs(ids) do
     count(state, lane_of(texts[i]), -1)
+    if has_story(texts[i]) then told[#told + 1] = id end
   end
+  if #told > 0 then of_story().delete(told) end
 end
 
 -- Prunes at most `most` jobs that have ended in a state: those over the number that is kept whatever their time, or else

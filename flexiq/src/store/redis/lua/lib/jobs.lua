@@ -1,7 +1,7 @@
 -- A job: its body, which never changes, and from its first start on (or where it can expire) its run.
 -- A body begins with the lane (behind the length of its task), rank and due time; then whether the moment of the enqueue is another
 -- than the due time, and if so that moment; behind that comes what the producer wrote. A run ends with the same beginning
--- and its last error, so that jobs of one task that were stored in one moment and start in one moment have equal runs.
+-- and a tail ('=' and its last error, '+' if it has a story alone, or nothing), so that jobs of one task that were stored in one moment and start in one moment have equal runs.
 --
 -- A lane is a task, or a partition of it: `task \2 length partition`. No task has such a byte, and no lane's name begins
 -- another's. In a beginning, 128 on top of the task's length says that it is a partition.

@@ -92,6 +92,7 @@ local function write_jobs()
   for key, members in pairs(added) do
     call_in_pieces('ZADD', key, members)
   end
+  if story then story.write() end
   write_counts()
   removed, added, changed = {}, {}, {}
 end
