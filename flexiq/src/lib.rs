@@ -94,5 +94,5 @@ pub use store::{
     Cancelled, Cause, Ended, Explanation, Finding, FindingKind, Holder, Limits, LiveWorker, Origin,
     Overrides, Scope, Standing, TaskCounts, WorkerId,
 };
-pub use task::{Context, Limit, Permit, Retry, Task};
+pub use task::{Context, Limit, Permit, Retry, Task, Told};
 pub use worker::{Health, Trouble, Worker, WorkerBuilder};

@@ -23,6 +23,7 @@ mod partitions;
 mod permits;
 #[cfg(feature = "health")]
 mod probes;
+mod progress;
 mod prometheus;
 mod queues;
 mod schedules;

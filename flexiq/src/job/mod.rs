@@ -13,6 +13,7 @@ pub use failure::JobFailure;
 pub use id::JobId;
 pub use outcome::{After, Due, Held, Hold, Outcome, Value};
 pub use state::{DeadReason, ScheduledReason, State};
+pub(crate) use story::{LONGEST_LINE, LONGEST_PROGRESS};
 pub use story::{
     Line, LogLine, MOST_BYTES, MOST_LINES, MOST_SETBACKS, Notes, Progress, Setback, SetbackKind, Story,
 };

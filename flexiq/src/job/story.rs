@@ -11,8 +11,12 @@ use crate::clock::Timestamp;
 pub const MOST_LINES: usize = 100;
 /// and its newest setbacks;
 pub const MOST_SETBACKS: usize = 10;
-/// of either, the messages together have at most so many bytes.
+/// of either, the messages together have at most so many bytes,
 pub const MOST_BYTES: usize = 16 * 1024;
+/// and one line at most so many;
+pub(crate) const LONGEST_LINE: usize = 1024;
+/// the words of a progress as well.
+pub(crate) const LONGEST_PROGRESS: usize = 200;
 
 /// How far the newest run of a job is, as its task last said.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -137,7 +137,7 @@ impl Queue {
         Answer::new(async move { store.job(id).await?.ok_or(Error::UnknownJob(id)) })
     }
 
-    /// What is kept of how a job went: the lines that its runs have logged, and how they failed. Both are
+    /// What is kept of how a job went: the lines that its runs have [logged](Context::log), and how they failed. Both are
     /// bounded; [`Story`] says how.
     ///
     /// # Errors

@@ -8,32 +8,37 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::{Grants, Retry};
+use super::notes::Notebook;
+use super::{Grants, Retry, Tells};
+use crate::clock::Timestamp;
 use crate::job::{Held, Hold, JobId};
+use crate::name::Name;
 
 /// What a running task may ask of its worker: a parameter marked `#[context]` receives it.
 ///
 /// Cheap to clone. [`Context::for_test`] makes one for calling a task directly.
 #[derive(Clone)]
 pub struct Context {
-    run: Arc<RunInfo>,
+    pub(super) run: Arc<RunInfo>,
     token: CancellationToken,
     runtime: Option<Handle>,
     /// Who grants permits of named limits.
     pub(super) grants: Option<Arc<dyn Grants>>,
+    /// Who hears what it tells of itself.
+    pub(super) tells: Option<Arc<dyn Tells>>,
     /// The `Queue`, which stands above this module: `Context::queue` is written there.
     pub(crate) queue: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// The facts of one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The facts of one run, and what it has noted.
+#[derive(Debug)]
 pub struct RunInfo {
     /// The job.
     pub job: JobId,
     /// Its task.
     pub task: String,
     /// Its queue.
-    pub queue: String,
+    pub queue: Name,
     /// The number of this run, from 1.
     pub run: u32,
     /// Failures before this run.
@@ -44,6 +49,12 @@ pub struct RunInfo {
     pub losses: u32,
     /// Failures that are forgiven.
     pub max_retries: u32,
+    /// The store's moment of its claim,
+    pub claimed_at: Timestamp,
+    /// and when it began, by the monotonic clock of this process.
+    pub began: Duration,
+    /// What it has noted.
+    pub(crate) notebook: Notebook,
 }
 
 impl Context {
@@ -52,6 +63,7 @@ impl Context {
         token: CancellationToken,
         runtime: Handle,
         grants: Arc<dyn Grants>,
+        tells: Arc<dyn Tells>,
         queue: impl Any + Send + Sync,
     ) -> Self {
         Self {
@@ -59,13 +71,15 @@ impl Context {
             token,
             runtime: Some(runtime),
             grants: Some(grants),
+            tells: Some(tells),
             queue: Some(Arc::new(queue)),
         }
     }
 
     /// A context of a first run, for calling a task directly in a test.
     ///
-    /// It has no queue to enqueue on, grants every permit, and nobody cancels it.
+    /// It has no queue to enqueue on, grants every permit, and nobody cancels it. What the task tells of itself is read by
+    /// [`told`](Self::told).
     ///
     /// ```
     /// let context = flexiq::Context::for_test();
@@ -75,15 +89,18 @@ impl Context {
         let run = RunInfo {
             job: JobId::new(),
             task: "test".into(),
-            queue: "default".into(),
+            queue: Name::from_static("default"),
             run: 1,
             failures: 0,
             deferrals: 0,
             losses: 0,
             max_retries: 10,
+            claimed_at: Timestamp::default(),
+            began: Duration::ZERO,
+            notebook: Notebook::default(),
         };
         let token = CancellationToken::new();
-        Self { run: Arc::new(run), token, runtime: None, grants: None, queue: None }
+        Self { run: Arc::new(run), token, runtime: None, grants: None, tells: None, queue: None }
     }
 
     /// The id of the running job.

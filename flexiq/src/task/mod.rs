@@ -8,6 +8,7 @@ mod declaration;
 mod definition;
 mod keys;
 mod limit;
+mod notes;
 mod parameter;
 mod payload;
 mod registry;
@@ -27,6 +28,8 @@ pub use keys::{Key, key_of};
 pub(crate) use keys::{arguments_key, key_text, partition_name};
 pub(crate) use limit::{Asking, GivesBack, Grants, Returning, Wanted};
 pub use limit::{Limit, Permit};
+pub use notes::Told;
+pub(crate) use notes::{Notebook, Tells};
 pub use parameter::{
     Argument, ContextParameter, HasDefault, Param, SharedState, StateParam, argument, context, default_of,
     state,

@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::control::{Control, Stop};
 use super::ending::Ending;
 use super::leases::{Leases, Started};
+use super::notes::Notes;
 use super::permits::Permits;
 use super::threads::Threads;
 use crate::clock::Clock;
@@ -23,7 +24,7 @@ use crate::job::Outcome;
 use crate::name::Name;
 use crate::queue::Queue;
 use crate::store::{Claimed, LeaseId};
-use crate::task::{Context, Input, Kind, RunInfo, Running, States, TaskDefinition};
+use crate::task::{Context, Input, Kind, Notebook, RunInfo, Running, States, TaskDefinition, Tells};
 
 /// Between telling a run to stop and dropping it.
 pub(super) const LAST_MOMENT: Duration = Duration::from_secs(1);
@@ -36,6 +37,9 @@ pub(super) struct Executor {
     pub(super) clock: Clock,
     pub(super) leases: Leases,
     pub(super) permits: Permits,
+    pub(super) notes: Notes,
+    /// The same, for the tasks' contexts.
+    pub(super) tells: Arc<dyn Tells>,
     pub(super) states: States,
     /// The handle for the tasks' contexts.
     pub(super) queue: Queue,
@@ -89,18 +93,28 @@ impl Executor {
         let info = RunInfo {
             job: claimed.lease.job,
             task: definition.name.into(),
-            queue: queue.to_string(),
+            queue: queue.clone(),
             run: claimed.lease.run,
             failures: claimed.failures,
             deferrals: claimed.deferrals,
             losses: claimed.losses,
             max_retries: ending.max_retries(),
+            claimed_at: claimed.claimed_at,
+            began: self.clock.elapsed(),
+            notebook: Notebook::default(),
         };
         let grants = self.permits.of_run(claimed.lease, queue, claimed.ready_at);
         let input = Input {
             payload: claimed.payload.bytes,
             states: self.states.clone(),
-            context: Context::new(info, control.token(), self.runtime.clone(), grants, self.queue.clone()),
+            context: Context::new(
+                info,
+                control.token(),
+                self.runtime.clone(),
+                grants,
+                self.tells.clone(),
+                self.queue.clone(),
+            ),
             max_result: self.queue.max_result(),
         };
         let run = Run { lease: claimed.lease, definition, input, timeout: ending.timeout(), control, span };

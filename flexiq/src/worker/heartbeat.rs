@@ -13,6 +13,7 @@ use super::away::{Away, Tries};
 use super::fence;
 use super::health::Pulse;
 use super::leases::Leases;
+use super::notes::Notes;
 use super::permits::Permits;
 use super::pump::Pump;
 use super::tally::Tally;
@@ -44,6 +45,7 @@ pub(super) struct Beater {
     pub(super) leases: Leases,
     pub(super) permits: Permits,
     pub(super) ticks: Ticks,
+    pub(super) notes: Notes,
     pub(super) lease: Duration,
     pub(super) every: Duration,
     /// When the worker was registered, by the monotonic clock: its first sign of life.
@@ -95,6 +97,7 @@ impl Beater {
             () = self.permits.keep() => unreachable!("it gives back for ever"),
             () = self.ticks.keep() => unreachable!("it sends ticks for ever"),
             () = watch::keep(&*self.store) => unreachable!("it watches for ever"),
+            () = self.notes.keep() => unreachable!("it tells for ever"),
             last = orders.recv() => last,
         };
         // Without an order the runtime of the worker is gone, and its async runs with it.
@@ -108,6 +111,7 @@ impl Beater {
                 () = fence::keep(&self.leases, self.store.clock()) => {}
                 () = self.permits.keep() => {}
                 () = self.ticks.keep() => {}
+                () = self.notes.keep() => {}
             }
             let _ = self.store.retire(self.worker).await;
         } else {

@@ -15,6 +15,7 @@ mod hello;
 mod leases;
 #[cfg_attr(not(feature = "metrics"), path = "unmetered.rs")]
 mod meter;
+mod notes;
 mod permits;
 mod plan;
 mod pump;
@@ -47,6 +48,7 @@ use executor::Executor;
 use health::{Pulse, Vitals};
 use heartbeat::{Beater, Heartbeat};
 use leases::Leases;
+use notes::Notes;
 use permits::Permits;
 use plan::Plan;
 use pump::{Life, Pump};
@@ -77,6 +79,7 @@ impl Worker {
         let leases = Leases::new(plan.lease);
         let permits = Permits::new(store.clone(), away.clone(), leases.clone(), plan.lease);
         let ticks = Ticks::new(queue.clone());
+        let notes = Notes::new(store.clone(), id, leases.clone());
         let registered = store.clock().elapsed();
         // A round of the heartbeat: until a beat is due, and until the store has answered it, or has failed to; one whom the
         // store has forgotten asks twice.
@@ -90,6 +93,7 @@ impl Worker {
             leases: leases.clone(),
             permits: permits.clone(),
             ticks: ticks.clone(),
+            notes: notes.clone(),
             lease: plan.lease,
             every: plan.beat(),
             registered,
@@ -105,6 +109,8 @@ impl Worker {
             clock: store.clock().clone(),
             leases: leases.clone(),
             permits,
+            tells: Arc::new(notes.clone()),
+            notes,
             states: plan.states.clone(),
             queue: queue.clone(),
             ended: sender,

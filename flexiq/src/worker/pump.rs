@@ -479,7 +479,9 @@ impl Pump {
         let is_lost = self.executor.leases.end(ended.lease);
         self.tally.ended(run.underway, &ended.outcome, is_lost, self.store.clock().elapsed());
         self.executor.permits.end(ended.lease);
-        let finish = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
+        let notes = self.executor.notes.end(ended.lease);
+        let judged = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
+        let finish = Finish { notes, ..judged };
         ending::tell(&self.plan.tasks[run.task].name, &finish);
         self.streams[run.stream].finishes.push(finish);
     }

@@ -5,7 +5,7 @@ local bodies, runs, values, lanes, scheduled, leases, expiries = unpack(KEYS, 1,
 local counts, active, limits, starts, paces, openings = unpack(KEYS, 12, 17)
 local bells, waiters, popped, turns, awaited, called, meta = unpack(KEYS, 18, 24)
 local partitions, partitioned, turn_order, holds, delayed, logs = unpack(KEYS, 25, 30)
-local early, stories = KEYS[33], KEYS[34]
+local early, stories = KEYS[33], KEYS[40]
 -- The states of a job, and where those that have ended stand until they are pruned.
 local SCHEDULED, READY, RUNNING, SUCCEEDED, DEAD, CANCELLED, EXPIRED = 0, 1, 2, 3, 4, 5, 6
 local ended_keys = { [SUCCEEDED] = KEYS[8], [DEAD] = KEYS[9], [CANCELLED] = KEYS[10], [EXPIRED] = KEYS[11] }
