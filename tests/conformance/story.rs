@@ -1,6 +1,8 @@
 //! story: the failures and losses of a job, and what it died of.
 
-use flexiq::internals::{DeadReason, Due, Finish, LeaseId, MOST_SETBACKS, ScheduledReason, Transition};
+use flexiq::internals::{
+    DeadReason, Due, Finish, LeaseId, MOST_SETBACKS, Retried, ScheduledReason, Transition,
+};
 use flexiq::{JobId, Setback, SetbackKind, State, Story};
 
 use crate::harness::*;
@@ -142,7 +144,7 @@ for_every_store! {
         tell(&bench, bench.living, held, one_line()).await;
         bench.finish(bench.living, held, kill(DeadReason::Never, Some("no"))).await;
         let before = story(&bench, held.job).await;
-        assert!(bench.store.retry(held.job).await.expect("answers"));
+        assert_eq!(bench.store.retry(held.job).await.expect("answers"), Retried::Done);
         assert_eq!(bench.job(held.job).await.last_error, None);
         assert_eq!(story(&bench, held.job).await, before);
         // The next of a job whose counters are fresh again stands behind the others.
