@@ -101,18 +101,18 @@ impl Queue {
     /// use flexiq::{Queue, Warning};
     ///
     /// #[flexiq::task(queue = "videos")]
-    /// async fn transcode(file: String) {
+    /// async fn encode_film(file: String) {
     ///     println!("{file}");
     /// }
     ///
     /// #[tokio::main]
     /// async fn main() -> flexiq::Result<()> {
     ///     let queue = Queue::open("sqlite::memory:").await?;
-    ///     enqueue_transcode(&queue, "cats.mkv".into()).await?;
+    ///     enqueue_encode_film(&queue, "cats.mkv".into()).await?;
     ///
     ///     let warnings = queue.warnings().await?;
     ///     assert!(matches!(warnings[..], [Warning::Stranded { jobs: 1, .. }]));
-    ///     println!("{}", warnings[0]); // 1 job of task transcode in queue videos waits for a worker that does not exist: …
+    ///     println!("{}", warnings[0]); // 1 job of task encode_film in queue videos waits for a worker that does not exist: …
     ///     Ok(())
     /// }
     /// ```
