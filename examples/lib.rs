@@ -23,6 +23,7 @@ mod pages {
     page!(Sqlite, "../book/src/sqlite.md");
     page!(Starvation, "../book/src/starvation.md");
     page!(Tasks, "../book/src/tasks.md");
+    page!(Testing, "../book/src/testing.md");
     page!(Unique, "../book/src/unique.md");
     page!(Watching, "../book/src/watching.md");
     page!(Workers, "../book/src/workers.md");

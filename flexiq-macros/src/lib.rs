@@ -1,10 +1,12 @@
-//! The `#[task]` attribute of flexiq. Users reach it as `flexiq::task`.
+//! The `#[task]` attribute of flexiq, which users reach as `flexiq::task`; and what stands behind
+//! `flexiq::testing::assert_enqueued!`.
 //!
-//! Four rooms: `parse` splits the tokens, `model` says what a task is, `check` knows which parts do not go
+//! The attribute has four rooms: `parse` splits the tokens, `model` says what a task is, `check` knows which parts do not go
 //! together, `expand` writes the code. Each problem is a message at the token that the user typed; all of them come
 //! at once, beside the function as it stands and an `enqueue_*` of the right type, so that one mistake gives one
 //! message.
 
+mod assert_enqueued;
 mod check;
 #[path = "../../flexiq/src/policy/pattern.rs"]
 #[allow(unreachable_pub, reason = "the runtime's own visibility")]
@@ -38,4 +40,11 @@ pub fn task(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let task = model::Task::read(arguments, function, &mut problems);
     check::task(&task, &mut problems);
     if problems.is_empty() { expand::task(&task).into() } else { expand::stub(&task, problems).into() }
+}
+
+/// What `flexiq::testing::assert_enqueued!` calls, with the path to flexiq.
+#[doc(hidden)]
+#[proc_macro]
+pub fn assert_enqueued_in(input: TokenStream) -> TokenStream {
+    assert_enqueued::expand(input.into()).into()
 }

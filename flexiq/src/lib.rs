@@ -27,8 +27,11 @@
 //! how a task asks for later. [`task`](macro@task) lists the arguments of the attribute, [`Queue`] enqueues and turns
 //! the knobs, [`WorkerBuilder`] sets a worker.
 
-// A build without a store, or without the types for tests, needs less of the engine. The full build knows what is dead.
-#![cfg_attr(not(all(feature = "sqlite", feature = "internals")), allow(dead_code, unused_imports))]
+// A build without a store, or without what tests need, needs less of the engine. The full build knows what is dead.
+#![cfg_attr(
+    not(all(feature = "sqlite", feature = "internals", feature = "testing")),
+    allow(dead_code, unused_imports)
+)]
 
 // In the order in which the code is best read: what is stored, what a call becomes, the verbs, the worker.
 mod job;
@@ -43,6 +46,9 @@ mod worker;
 
 #[cfg(feature = "cli")]
 mod cli;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod policy;
 

@@ -4,6 +4,8 @@
 
 use std::future::Future;
 
+#[cfg(feature = "testing")]
+pub use flexiq_macros::assert_enqueued_in;
 pub use inventory;
 
 use crate::error::Error;
@@ -15,6 +17,8 @@ pub use crate::task::{
     Payload, PerPartition, Place, ReturnValue, Running, SharedState, StateNeed, StateParam, TaskDefinition,
     TaskError, TaskReturn, Unique, UniqueUntil, argument, context, default_of, key_of, state,
 };
+#[cfg(feature = "testing")]
+pub use crate::testing::assert::{Field, Wanted, assert_enqueued, expect_parameter, field};
 
 /// What an `enqueue_*` function returns.
 pub fn enqueue<T, Q>(queue: &Queue, call: Call) -> Enqueue<T, Q> {

@@ -149,7 +149,7 @@ fn handle(task: &Task) -> TokenStream {
     quote! {
         #[doc = #summary]
         #cfgs #allow
-        #visibility fn #name() -> #krate::Task {
+        #visibility const fn #name() -> #krate::Task {
             #krate::Task::of(&#definition)
         }
     }

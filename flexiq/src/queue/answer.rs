@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -63,6 +64,14 @@ impl<T> fmt::Debug for Answer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Answer")
     }
+}
+
+/// Waits in real time, also on a runtime whose time a test has stopped.
+pub(crate) async fn real_pause(time: Duration) {
+    // Dropping the set ends the sleep.
+    let mut sleep = tokio::task::JoinSet::new();
+    sleep.spawn_on(async move { tokio::time::sleep(time).await }, background());
+    sleep.join_next().await;
 }
 
 /// A runtime on a thread of its own, for the calls of plain code; started with the first of them.

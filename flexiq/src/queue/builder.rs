@@ -124,7 +124,7 @@ impl QueueBuilder {
             let limits = declared(&self.limits)?;
             let store = open_store(&self).await?;
             let Self { timeout, max_payload, max_result, .. } = self;
-            let shared = Shared { store, timeout, max_payload, max_result, limits };
+            let shared = Shared { store, timeout, max_payload, max_result, limits, follow: None };
             Ok(Queue { shared: Arc::new(shared) })
         })
     }

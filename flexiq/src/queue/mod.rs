@@ -15,6 +15,7 @@ mod enqueue;
 mod explain;
 mod explain_task;
 mod handle;
+mod inline;
 mod knobs;
 mod limits;
 mod list;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use answer::Answer;
+pub(crate) use answer::real_pause;
 pub use batch::Batch;
 pub use builder::QueueBuilder;
 #[cfg(feature = "cli")]
@@ -46,6 +48,7 @@ pub use doctor::Checkup;
 pub use enqueue::{AnyQueue, Enqueue, HomeQueue};
 pub use explain_task::{Declarer, KnobSetting, KnobValue, TaskExplanation, TaskInQueue};
 pub use handle::JobHandle;
+pub(crate) use inline::Follow;
 pub use list::{JobPage, Jobs};
 pub use new_schedule::NewSchedule;
 pub(crate) use sample::{SAMPLE_EVERY, sample};
@@ -74,6 +77,7 @@ pub struct Queue {
     shared: Arc<Shared>,
 }
 
+#[derive(Clone)]
 struct Shared {
     store: Arc<dyn Store>,
     timeout: Duration,
@@ -81,6 +85,8 @@ struct Shared {
     max_result: usize,
     /// What this handle declares for queues.
     limits: BTreeMap<Name, Limits>,
+    /// What follows each enqueue, where a test runs its jobs at once.
+    follow: Option<Arc<dyn Follow>>,
 }
 
 impl Queue {
@@ -199,15 +205,7 @@ impl Queue {
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                store,
-                timeout: Duration::from_secs(5),
-                max_payload: 1024 * 1024,
-                max_result: 1024 * 1024,
-                limits: BTreeMap::new(),
-            }),
-        }
+        Self::of_store(store)
     }
 
     /// The store below, for this project's own tests.
@@ -215,6 +213,20 @@ impl Queue {
     #[doc(hidden)]
     pub fn below(&self) -> Arc<dyn Store> {
         self.shared.store.clone()
+    }
+
+    /// A handle on a store that is already open, with the defaults.
+    pub(crate) fn of_store(store: Arc<dyn Store>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                timeout: Duration::from_secs(5),
+                max_payload: 1024 * 1024,
+                max_result: 1024 * 1024,
+                limits: BTreeMap::new(),
+                follow: None,
+            }),
+        }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

@@ -25,6 +25,7 @@ pub(super) async fn enqueue(
     for (answer, made_here) in answers.iter_mut().zip(made_here) {
         answer.is_duplicate &= made_here != Some(answer.id);
     }
+    queue.follow(&answers).await;
     Ok(answers)
 }
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 #[cfg(feature = "health")]
 use super::health::Listener;
 use super::hello::hello;
+use super::leash::{Hand, leash};
 use super::plan::{Plan, Wishes};
 use super::signals::Signals;
-use super::{Worker, join};
+use super::{Manner, Worker, join};
 use crate::error::{Error, Result};
 use crate::policy::notation;
 use crate::queue::Queue;
@@ -60,6 +61,12 @@ impl WorkerBuilder {
     /// Gives the worker a state for the `#[state]` parameters of its type. A later one of the same type replaces it.
     pub fn state<S: Clone + Send + Sync + 'static>(mut self, state: S) -> Self {
         self.states.insert(state);
+        self
+    }
+
+    /// Gives the worker all of these states.
+    pub(crate) fn states(mut self, states: States) -> Self {
+        self.states = states;
         self
     }
 
@@ -162,7 +169,13 @@ impl WorkerBuilder {
     /// [`Error::Unknown`] for a queue or the time zone of a cron, [`Error::Invalid`] for a number, an order or a variable of the environment,
     /// [`Error::HealthAddress`], and what the store says. Nothing has started then.
     pub async fn start(self) -> Result<Worker> {
-        self.launch(false).await
+        self.launch(Manner::UntilTold).await
+    }
+
+    /// Starts a worker that claims only while its hand lets it.
+    pub(crate) async fn start_on_leash(self) -> Result<(Worker, Hand)> {
+        let (hand, leash) = leash();
+        Ok((self.launch(Manner::OnLeash(leash)).await?, hand))
     }
 
     /// Works until the process is told to end by SIGTERM or ctrl-c. A second signal ends the grace at once.
@@ -172,7 +185,7 @@ impl WorkerBuilder {
     /// Those of [`start`](Self::start).
     pub async fn run(self) -> Result<()> {
         let mut signals = Signals::new()?;
-        let Worker { stop, hurry, mut pump, .. } = self.launch(false).await?;
+        let Worker { stop, hurry, mut pump, .. } = self.launch(Manner::UntilTold).await?;
         tokio::select! {
             () = signals.next() => {}
             // It ends only by a panic of our own.
@@ -205,13 +218,13 @@ impl WorkerBuilder {
     ///
     /// Those of [`start`](Self::start).
     pub async fn run_until_idle(self) -> Result<()> {
-        let Worker { stop, mut pump, .. } = self.launch(true).await?;
+        let Worker { stop, mut pump, .. } = self.launch(Manner::UntilIdle).await?;
         join(&mut pump).await;
         drop(stop);
         Ok(())
     }
 
-    async fn launch(self, until_idle: bool) -> Result<Worker> {
+    async fn launch(self, manner: Manner) -> Result<Worker> {
         let queue = self.queue.clone();
         #[cfg(feature = "health")]
         let listener = self.health_on.map(Listener::bind).transpose()?;
@@ -220,7 +233,7 @@ impl WorkerBuilder {
         let hello = hello(id, &plan, &queue)?;
         queue.store().register(hello.clone()).await?;
         tell(id, &plan);
-        let worker = Worker::start(hello, plan, &queue, until_idle)?;
+        let worker = Worker::start(hello, plan, &queue, manner)?;
         #[cfg(feature = "health")]
         if let Some(listener) = listener {
             return worker.answer_on(listener);

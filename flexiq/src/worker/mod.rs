@@ -13,6 +13,7 @@ mod health;
 mod heartbeat;
 mod hello;
 mod leases;
+mod leash;
 #[cfg_attr(not(feature = "metrics"), path = "unmetered.rs")]
 mod meter;
 mod notes;
@@ -39,6 +40,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use builder::WorkerBuilder;
 pub use health::{Health, Trouble};
+pub(crate) use leash::{Hand, Ran, Stage};
 
 use crate::error::Result;
 use crate::queue::Queue;
@@ -48,6 +50,7 @@ use executor::Executor;
 use health::{Pulse, Vitals};
 use heartbeat::{Beater, Heartbeat};
 use leases::Leases;
+use leash::Leash;
 use notes::Notes;
 use permits::Permits;
 use plan::Plan;
@@ -70,9 +73,20 @@ pub struct Worker {
     health_address: Option<SocketAddr>,
 }
 
+/// How a worker works.
+#[derive(Debug)]
+enum Manner {
+    /// Until it is told to stop,
+    UntilTold,
+    /// or until nothing is left to do;
+    UntilIdle,
+    /// or only while a test lets it.
+    OnLeash(Leash),
+}
+
 impl Worker {
     /// Starts pump and heartbeat of a worker that is registered.
-    fn start(hello: Hello, plan: Plan, queue: &Queue, until_idle: bool) -> Result<Self> {
+    fn start(hello: Hello, plan: Plan, queue: &Queue, manner: Manner) -> Result<Self> {
         let id = hello.worker;
         let store = queue.store().clone();
         let away = Arc::new(Away::default());
@@ -117,7 +131,12 @@ impl Worker {
         };
         let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
         let vitals = Vitals::new(store.clock(), pulse, away.clone(), stop.clone());
-        let life = Life { stop: stop.clone(), hurry: hurry.clone(), until_idle };
+        let until_idle = matches!(manner, Manner::UntilIdle);
+        let leash = match manner {
+            Manner::OnLeash(leash) => Some(leash),
+            Manner::UntilTold | Manner::UntilIdle => None,
+        };
+        let life = Life { stop: stop.clone(), hurry: hurry.clone(), until_idle, leash };
         let pump = Pump::new(plan, (id, tally), executor, away, ended, ticks, life);
         let pump = tokio::spawn(work(pump, vitals.clone(), heartbeat, leases));
         Ok(Self {
@@ -142,6 +161,11 @@ impl Worker {
             answerer.close().await;
         });
         Ok(Self { pump, health_address, ..self })
+    }
+
+    /// The worker's id.
+    pub(crate) fn id(&self) -> WorkerId {
+        self.id
     }
 
     /// How the worker is now: live as long as its pump and its heartbeat come round, ready as long as it takes jobs, too.

@@ -121,6 +121,19 @@ impl Permits {
         Ok(batch.len())
     }
 
+    /// Waits until everything that was given back is back.
+    pub(super) async fn settled(self) {
+        loop {
+            let mut went = std::pin::pin!(self.0.went.notified());
+            // Heard from here on, not from when it is polled.
+            went.as_mut().enable();
+            if self.lock().returning.is_empty() {
+                return;
+            }
+            went.await;
+        }
+    }
+
     fn give_back(&self, book: &mut Book, held: Held, hold: Option<Duration>) {
         if held.is_granted {
             self.0.leases.permits(held.ask.permit.lease, -1);

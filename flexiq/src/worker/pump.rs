@@ -12,11 +12,13 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
 
 use super::away::{Away, Tries};
 use super::ending::{self, Ending};
 use super::executor::{Ended, Executor};
+use super::leash::{Leash, Order, Stage as Drain};
 use super::meter::{Begun, Meter};
 use super::plan::Plan;
 use super::slots::{Offer, Part, Slots};
@@ -47,6 +49,8 @@ pub(super) struct Life {
     pub(super) hurry: CancellationToken,
     /// End also when nothing of the worker's tasks is ready, scheduled or running.
     pub(super) until_idle: bool,
+    /// Claim only when a test lets it.
+    pub(super) leash: Option<Leash>,
 }
 
 /// The worker's one loop.
@@ -79,6 +83,7 @@ pub(super) struct Pump {
     stopping: Option<Stopping>,
     /// Whether a body was started since the last turn.
     has_started: bool,
+    leash: Option<Leash>,
 }
 
 /// A run that has not ended.
@@ -89,6 +94,8 @@ struct Active {
     ending: Ending,
     begun: Begun,
     underway: Underway,
+    /// When it was started, by the monotonic clock.
+    started: Duration,
 }
 
 enum Event {
@@ -99,6 +106,7 @@ enum Event {
     Woken(Vec<Name>),
     TimeOver,
     LookedIdle(bool),
+    Ordered(Order),
 }
 
 impl Pump {
@@ -140,6 +148,7 @@ impl Pump {
             idle_look: None,
             stopping: None,
             has_started: false,
+            leash: life.leash,
         }
     }
 
@@ -212,7 +221,7 @@ impl Pump {
         for &index in &due {
             let part = Part { weight: self.streams[index].weight, of: wanting };
             wanting -= part.weight;
-            let offer = if self.stopping.is_none() { self.offer(index, part) } else { None };
+            let offer = if self.may_start() { self.offer(index, part) } else { None };
             if offer.is_none() && self.streams[index].finishes.is_empty() {
                 continue;
             }
@@ -287,9 +296,14 @@ impl Pump {
         }
     }
 
+    /// Whether jobs may be claimed and started.
+    fn may_start(&self) -> bool {
+        self.stopping.is_none() && self.leash.as_ref().is_none_or(Leash::is_off)
+    }
+
     /// Waits on the bells of all that could start now and is not being asked for already.
     fn listen(&mut self) {
-        if self.stopping.is_some() {
+        if !self.may_start() {
             self.waiting = None;
             self.idle_look = None;
             return;
@@ -392,6 +406,11 @@ impl Pump {
                     stream.is_woken = true;
                 }
             }
+            Event::Ordered(order) => {
+                self.leash.iter_mut().for_each(|leash| leash.obey(order));
+                // What lies there was rung for when nobody listened, or is due since.
+                self.streams.iter_mut().for_each(|stream| stream.is_hungry = true);
+            }
         }
     }
 
@@ -432,7 +451,7 @@ impl Pump {
         self.streams[index].is_hungry |= has_more;
         for claimed in answer.claimed {
             match self.plan.task(&claimed.task) {
-                Some(task) if !is_late && self.stopping.is_none() => self.start(index, task, claimed, sent),
+                Some(task) if !is_late && self.may_start() => self.start(index, task, claimed, sent),
                 _ => self.put_back(index, &claimed),
             }
         }
@@ -457,13 +476,14 @@ impl Pump {
 
     fn start(&mut self, index: usize, task: usize, claimed: Claimed, sent: Duration) {
         let lease = claimed.lease;
+        let started = self.store.clock().elapsed();
         let begun = self.meter.started(task, &claimed);
-        let underway = self.tally.started((index, task), &claimed, self.store.clock().elapsed());
+        let underway = self.tally.started((index, task), &claimed, started);
         let ending =
             self.executor.start(claimed, sent, &self.streams[index].queue, self.plan.tasks[task].definition);
         self.slots.fill(task);
         self.has_started = true;
-        self.runs.insert(lease, Active { stream: index, task, ending, begun, underway });
+        self.runs.insert(lease, Active { stream: index, task, ending, begun, underway, started });
     }
 
     /// Releases a claimed job without starting it.
@@ -480,9 +500,14 @@ impl Pump {
         self.tally.ended(run.underway, &ended.outcome, is_lost, self.store.clock().elapsed());
         self.executor.permits.end(ended.lease);
         let notes = self.executor.notes.end(ended.lease);
-        let judged = run.ending.judge(ended.lease, ended.outcome, self.store.clock().now());
+        let now = self.store.clock().now();
+        let judged = run.ending.judge(ended.lease, ended.outcome, now);
         let finish = Finish { notes, ..judged };
-        ending::tell(&self.plan.tasks[run.task].name, &finish);
+        let task = &self.plan.tasks[run.task].name;
+        ending::tell(task, &finish);
+        if let Some(leash) = &self.leash {
+            leash.ran(task, &finish, now);
+        }
         self.streams[run.stream].finishes.push(finish);
     }
 
@@ -499,6 +524,9 @@ impl Pump {
         if let Poll::Ready(event) = self.poll_work(poller) {
             return Poll::Ready(event);
         }
+        // Before the bells are heard: what comes back rings first.
+        let is_settled =
+            self.leash.as_mut().is_none_or(|leash| leash.is_settled(&self.executor.permits, poller));
         if let Some((_, wait)) = &mut self.waiting
             && let Poll::Ready(queues) = wait.as_mut().poll(poller)
         {
@@ -515,6 +543,31 @@ impl Pump {
         {
             return Poll::Ready(Event::LookedIdle(is_idle));
         }
+        self.poll_leash(is_settled, poller).map(Event::Ordered)
+    }
+
+    /// Takes an order, or tells how far the worker has come, now that nothing else has come in.
+    fn poll_leash(&mut self, is_settled: bool, poller: &mut Poller<'_>) -> Poll<Order> {
+        let Some(leash) = &mut self.leash else { return Poll::Pending };
+        if let Poll::Ready(order) = leash.poll(poller) {
+            return Poll::Ready(order);
+        }
+        if !coop::has_budget_remaining() {
+            // What was asked may have kept its answer back, to let others run.
+            poller.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let timeouts = self.runs.values().filter_map(|run| Some(run.started + run.ending.timeout()?));
+        let stage = if self.streams.iter().any(Stream::is_busy) {
+            Some(Drain::Busy)
+        } else if !self.runs.is_empty() {
+            Some(Drain::Bodies { timeout: timeouts.min() })
+        } else if !is_settled {
+            Some(Drain::Busy)
+        } else {
+            None
+        };
+        leash.tell(stage);
         Poll::Pending
     }
 

@@ -166,6 +166,12 @@ impl Bells {
         queues
     }
 
+    /// The next moment after this one at which time alone may make something startable, in any queue.
+    #[cfg(feature = "testing")]
+    pub(super) fn next_moment(&self, after: Timestamp) -> Option<Timestamp> {
+        self.queues.values().filter_map(|known| known.moment).filter(|&moment| moment > after).min()
+    }
+
     /// Rings again for what a worker has popped and will not use: bells, and alarms that no claim has answered.
     pub(super) fn put_back(&mut self, worker: WorkerId) {
         for (queue, task) in self.popped.remove(&worker).unwrap_or_default() {

@@ -36,6 +36,8 @@ mod news;
 mod open;
 mod options;
 mod partitions;
+#[cfg(feature = "testing")]
+mod peek;
 mod permits;
 mod prune;
 mod read;

@@ -17,7 +17,8 @@ pub struct SqliteOptions {
     pub synchronous: Synchronous,
     /// The clock whose moments are stored. The system's by default.
     pub clock: Clock,
-    /// How long a verb may take before it answers [`Error::StoreUnavailable`], in real time. Defaults to 5 s.
+    /// How long a verb may take before it answers [`Error::StoreUnavailable`], in real time; [`Duration::MAX`] is as long as
+    /// it takes. Defaults to 5 s.
     ///
     /// `wait`, `called` and `ended` wait as long as they are asked to.
     pub timeout: Duration,
