@@ -9,7 +9,7 @@ use flexiq::{Queue, Trouble, Worker};
 use flexiq_tests::{Journal, Spy, Verb, soon};
 use tokio::sync::oneshot;
 
-use super::queue;
+use super::spied;
 
 const LEASE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_secs(3);
@@ -73,12 +73,6 @@ impl HeldUp {
     pub(crate) fn release(&self) {
         self.release.0.store(true, Ordering::Relaxed);
     }
-}
-
-async fn spied() -> (Queue, Arc<Spy>, ManualClock) {
-    let (queue, clock) = queue().await;
-    let spy = Spy::on(queue.below());
-    (Queue::on(spy.clone()), spy, clock)
 }
 
 /// A worker with nothing to do.

@@ -36,8 +36,11 @@ mod waiting;
 mod wake;
 mod warnings;
 
+use std::sync::Arc;
+
 use flexiq::Queue;
 use flexiq::internals::ManualClock;
+use flexiq_tests::Spy;
 
 /// The URL of an empty store, of the kind that this program tests.
 fn url() -> String {
@@ -51,4 +54,11 @@ fn url() -> String {
 /// A queue of its own, on a clock that the test moves.
 async fn queue() -> (Queue, ManualClock) {
     flexiq_tests::queue_at(&url()).await
+}
+
+/// A queue of its own, whose store can be watched and disturbed.
+async fn spied() -> (Queue, Arc<Spy>, ManualClock) {
+    let (queue, clock) = queue().await;
+    let spy = Spy::on(queue.below());
+    (Queue::on(spy.clone()), spy, clock)
 }

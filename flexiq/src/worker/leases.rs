@@ -221,3 +221,74 @@ impl Leases {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobId;
+
+    const LEASE: Duration = Duration::from_secs(10);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A run whose claim was sent at the beginning.
+    fn start(leases: &Leases, is_capped: bool) -> (LeaseId, Arc<Control>) {
+        let (lease, control) = (LeaseId { job: JobId::new(), run: 1 }, Arc::new(Control::default()));
+        let started =
+            Started { control: control.clone(), kind: Kind::Async, task: "t", is_capped, sent: ms(0) };
+        leases.add(lease, started);
+        (lease, control)
+    }
+
+    async fn is_dropped(control: &Control) -> bool {
+        tokio::select! {
+            biased;
+            () = control.over() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_must_not_outlive_its_lease_is_told_two_seconds_before_it_can_end_and_dropped_one_before()
+     {
+        let leases = Leases::new(LEASE);
+        let (_, capped) = start(&leases, true);
+        let (holder, holds) = start(&leases, false);
+        leases.permits(holder, 1);
+        assert_eq!(leases.fence(ms(7_999)), Some(ms(8_000)));
+        assert_eq!([capped.reason(), holds.reason()], [None; 2]);
+        assert_eq!(leases.fence(ms(8_000)), Some(ms(9_000)));
+        assert_eq!([capped.reason(), holds.reason()], [Some(Stop::Fenced); 2]);
+        assert_eq!(leases.fence(ms(8_999)), Some(ms(9_000)));
+        assert!(!is_dropped(&capped).await && !is_dropped(&holds).await, "they have a moment to end");
+        assert_eq!(leases.fence(ms(9_000)), None);
+        assert!(is_dropped(&capped).await && is_dropped(&holds).await);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_nothing_counts_goes_on_without_its_lease() {
+        let leases = Leases::new(LEASE);
+        let (_, free) = start(&leases, false);
+        let (giver, gave) = start(&leases, false);
+        leases.permits(giver, 1);
+        leases.permits(giver, -1);
+        let (ended, over) = start(&leases, true);
+        leases.end(ended);
+        assert_eq!(leases.fence(ms(60_000)), None);
+        assert_eq!([free.reason(), gave.reason(), over.reason()], [None; 3]);
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_is_renewed_is_counted_from_when_that_was_sent() {
+        let leases = Leases::new(LEASE);
+        let (_, capped) = start(&leases, true);
+        leases.to_renew();
+        let (_, later) = start(&leases, true);
+        leases.renewed(ms(3_000));
+        assert_eq!(leases.fence(ms(10_999)), Some(ms(11_000)), "one that was not named is not renewed");
+        assert_eq!([capped.reason(), later.reason()], [None, Some(Stop::Fenced)]);
+        assert!(is_dropped(&later).await);
+    }
+}
