@@ -54,6 +54,7 @@ mod policy;
 
 mod clock;
 mod error;
+mod id;
 mod name;
 
 #[doc(hidden)]

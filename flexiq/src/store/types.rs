@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::clock::Timestamp;
+use crate::id::id;
 use crate::job::{Due, Hold, JobFailure, JobId, Notes, SetbackKind, State, Transition, Value};
 use crate::name::Name;
 use crate::policy::Rate;
@@ -15,66 +14,14 @@ use crate::store::report::MOST_REPORT_BYTES;
 use crate::store::schedules::{DueTick, Schedule};
 use crate::store::unique::Unique;
 
-/// The id of one running worker, new at every start.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkerId(Uuid);
-
-impl WorkerId {
-    /// A new id, unlike any other.
-    #[allow(clippy::new_without_default, reason = "two defaults would differ")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
-
-    /// The sixteen bytes of the UUID.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    /// The id of these sixteen bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(Uuid::from_bytes(bytes))
-    }
+id! {
+    /// The id of one running worker, new at every start.
+    WorkerId
 }
 
-impl fmt::Debug for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// Someone who waits until there is room for its jobs, new for each enqueue that waits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProducerId(Uuid);
-
-impl ProducerId {
-    /// A new id, unlike any other.
-    #[allow(clippy::new_without_default, reason = "two defaults would differ")]
-    pub fn new() -> Self {
-        Self(Uuid::now_v7())
-    }
-
-    /// The sixteen bytes of the UUID.
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    /// The id of these sixteen bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(Uuid::from_bytes(bytes))
-    }
-}
-
-impl fmt::Debug for ProducerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
+id! {
+    /// Someone who waits until there is room for its jobs, new for each enqueue that waits.
+    ProducerId
 }
 
 /// What is done when a store is opened that is not there.
