@@ -1,19 +1,13 @@
 //! One key of a named limit, as its tables show it: who holds a permit, who stands in line, and who was called.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::codes::{read_id, read_rates, write_rates};
-use super::enqueue::millis;
 use super::gates::gate_name;
 use super::starts::{NO_QUEUE, Starts};
 use crate::clock::Timestamp;
-use crate::policy::{Gate, Rate, Verdict, longest};
+use crate::policy::{Gate, Rate, Verdict};
 use crate::store::permits::{Ask, PermitId};
-
-/// Stands for the longest period that was ever asked with, in milliseconds, among the paces of a gate.
-const LONGEST: &str = "longest";
 
 /// One key of a named limit.
 pub(super) struct Line<'a> {
@@ -111,26 +105,13 @@ impl<'a> Line<'a> {
         gate.admit(wanted, 0, self.now, &mut starts)
     }
 
-    /// Logs the start of a permit that is granted. What others may still count with a longer period is kept.
+    /// Logs the start of a permit that is granted.
     pub(super) fn log(&self, rates: &[Rate]) -> rusqlite::Result<()> {
         if rates.is_empty() {
             return Ok(());
         }
         let gate = gate_name(self.name, self.key);
-        let before: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND gate = ?2 AND rate = ?3")?
-            .query_row(params![NO_QUEUE, gate, LONGEST], |row| row.get(0))
-            .optional()?;
-        let period = longest(rates).max(Duration::from_millis(before.unwrap_or(0).unsigned_abs()));
-        self.connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO flexiq_paces (queue, gate, rate, pace) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![NO_QUEUE, gate, LONGEST, millis(period)])?;
-        let kept = Rate { starts: u32::MAX, period, spread: false };
-        let rates: Vec<Rate> = rates.iter().cloned().chain([kept]).collect();
-        Starts::open(self.connection, NO_QUEUE, &gate)?.add(1, self.now, &rates)
+        Starts::open(self.connection, NO_QUEUE, &gate)?.add_for_any(1, self.now, rates)
     }
 
     /// The first who stands in line and was not called.

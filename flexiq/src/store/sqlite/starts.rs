@@ -17,6 +17,9 @@ use crate::policy::{Log, Pace, Rate, longest};
 /// An addition adds one row and prunes at most this many that no rate counts any more, so that pruning keeps up.
 const MOST_PRUNED: i64 = 2;
 
+/// Stands for the longest period that a gate was ever asked with, in milliseconds, among its paces.
+const LONGEST: &str = "longest";
+
 /// The starts of named limits lie in no queue.
 pub(super) const NO_QUEUE: QueueId = 0;
 
@@ -59,11 +62,7 @@ impl<'a> Starts<'a> {
         let at = self.moment(now);
         for rate in rates.iter().filter(|rate| rate.spread) {
             let pace = rate.after(starts, at, self.pace(rate)?);
-            self.connection
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO flexiq_paces (queue, gate, rate, pace) VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute(params![self.queue, self.gate, write_rate(rate), pace.0])?;
+            self.keep(&write_rate(rate), pace.0)?;
         }
         let next = self.newest.as_ref().map_or(1, |newest| newest.number + newest.starts);
         // None goes before an older one.
@@ -83,6 +82,34 @@ impl<'a> Starts<'a> {
             MOST_PRUNED,
         ])?;
         Ok(())
+    }
+
+    /// Logs starts of a gate that is asked with whatever rates its callers name: what others may still count with a longer
+    /// period is kept.
+    pub(super) fn add_for_any(self, starts: u32, now: Timestamp, rates: &[Rate]) -> rusqlite::Result<()> {
+        let before = Duration::from_millis(self.kept(LONGEST)?.unwrap_or(0).unsigned_abs());
+        let period = longest(rates).max(before);
+        self.keep(LONGEST, millis(period))?;
+        let longest = Rate { starts: u32::MAX, period, spread: false };
+        let rates: Vec<Rate> = rates.iter().cloned().chain([longest]).collect();
+        self.add(starts, now, &rates)
+    }
+
+    /// Where the pace of a rate stands, as it is written.
+    fn kept(&self, rate: &str) -> rusqlite::Result<Option<i64>> {
+        self.connection
+            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND gate = ?2 AND rate = ?3")?
+            .query_row(params![self.queue, self.gate, rate], |row| row.get(0))
+            .optional()
+    }
+
+    fn keep(&self, rate: &str, pace: i64) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO flexiq_paces (queue, gate, rate, pace) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![self.queue, self.gate, rate, pace])
+            .map(drop)
     }
 }
 
@@ -135,11 +162,7 @@ impl Log for Starts<'_> {
     }
 
     fn pace(&mut self, rate: &Rate) -> rusqlite::Result<Pace> {
-        let kept: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT pace FROM flexiq_paces WHERE queue = ?1 AND gate = ?2 AND rate = ?3")?
-            .query_row(params![self.queue, self.gate, write_rate(rate)], |row| row.get(0))
-            .optional()?;
+        let kept = self.kept(&write_rate(rate))?;
         // A rate that was not in force at the last start is spaced from it all the same.
         let since_last = self.newest.as_ref().map(|newest| rate.after(1, newest.at, Pace::default()).0);
         Ok(Pace(kept.max(since_last).unwrap_or_default()))
