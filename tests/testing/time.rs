@@ -121,3 +121,25 @@ async fn the_clock_begins_where_it_is_told_to() {
     test.advance(HOUR).await.expect_all_succeeded();
     assert_eq!(job.status().await.expect("it is kept").started_at, Some(moment + HOUR));
 }
+
+/// Sleeps by tokio's clock.
+#[flexiq::task(queue = "time")]
+async fn nap(hours: u32) {
+    tokio::time::sleep(hours * HOUR).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_sleeps_takes_no_time_where_the_test_has_stopped_tokios_clock_and_moves_no_other() {
+    let (begun, before) = (Instant::now(), tokio::time::Instant::now());
+    let test = TestQueue::builder().patience(Duration::from_secs(20)).await;
+    let start = test.now();
+    for hours in 1..=3 {
+        enqueue_nap(test.queue(), hours).await.expect("stored");
+    }
+    assert_eq!(test.drain().await.expect_all_succeeded().succeeded(), 3);
+    assert!(before.elapsed() >= 3 * HOUR, "they slept");
+    assert_eq!(test.now(), start);
+    enqueue_nap(test.queue(), 1).delay(HOUR).await.expect("stored");
+    assert_eq!(test.advance(HOUR).await.expect_all_succeeded().succeeded(), 1);
+    assert!(begun.elapsed() < Duration::from_secs(20), "nobody waited for real: {:?}", begun.elapsed());
+}

@@ -40,6 +40,7 @@ pub fn field<T: Serialize + ?Sized>(parameter: &'static str, value: &T) -> Field
 }
 
 /// Refuses at compile time what is no payload parameter of the task.
+#[track_caller]
 pub const fn expect_parameter(task: Task, parameter: &str, refusal: &str) {
     let known = task.definition().parameters;
     let mut index = 0;
