@@ -78,7 +78,7 @@ impl TestQueueBuilder {
     /// A job is run on the test's runtime: in a runtime of one thread, `.await` the enqueue; its `.blocking()` would keep
     /// that thread from running the job.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// # use flexiq::testing::TestQueue;
     /// # #[flexiq::task]
     /// # async fn double(number: u32) -> Result<u32, flexiq::Retry> { Ok(2 * number) }

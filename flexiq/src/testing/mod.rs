@@ -5,7 +5,7 @@
 //! is what a fleet of one worker would do. No server is needed, nothing sleeps, and each [`TestQueue`] is a world of its own,
 //! so that tests may run side by side in one process.
 //!
-//! ```
+//! ```rust,standalone_crate
 //! use std::time::Duration;
 //!
 //! use flexiq::testing::{TestQueue, assert_enqueued};
@@ -88,7 +88,7 @@ pub use enqueued::EnqueuedJob;
 /// If it is not so, with the jobs of the task that are stored; `#[secret]` values are shown as `•••`. Also where the store
 /// cannot be read.
 ///
-/// ```
+/// ```rust,standalone_crate
 /// use flexiq::testing::{TestQueue, assert_enqueued};
 ///
 /// mod reports {
@@ -189,7 +189,7 @@ impl TestQueue {
 
     /// The stored jobs of a task, oldest first: those that wait or run, and those that have ended and are still kept.
     ///
-    /// ```
+    /// ```rust,standalone_crate
     /// # use flexiq::testing::TestQueue;
     /// # #[flexiq::task]
     /// # async fn congratulate(to: String) {}
