@@ -60,6 +60,15 @@ async fn a_handle_has_the_result_whatever_time_its_job_takes() {
 }
 
 #[tokio::test]
+async fn a_schedule_that_is_run_by_hand_is_answered_when_its_job_has_ended_too() {
+    let test = TestQueue::builder().inline().await;
+    let call = enqueue_inner(test.queue(), 4);
+    test.queue().schedule("by-hand", "0 0 1 1 *", "UTC", call).await.expect("set");
+    let job = test.queue().run_schedule_now("by-hand").await.expect("stored");
+    assert_eq!(job.status().await.expect("it is kept").state, State::Succeeded);
+}
+
+#[tokio::test]
 async fn a_job_that_fails_is_tried_again_until_it_is_dead_and_its_handle_has_the_story() {
     let test = TestQueue::builder().inline().await;
     let job = enqueue_fail(test.queue()).await.expect("stored");

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::{Answer, JobHandle, Queue};
+use super::{Answer, JobHandle, Queue, waiting};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::job::JobId;
@@ -98,7 +98,7 @@ impl Queue {
                 max_pending: handle.declared_limits(queue).max_pending,
                 producer: None,
             };
-            let stored = handle.store().enqueue(batch).await?;
+            let stored = waiting::enqueue(&handle, batch, None).await?;
             let stored = stored.first().copied().expect("a store answers each job of a batch");
             Ok(JobHandle::new(handle.clone(), queue.clone(), stored))
         })

@@ -1,6 +1,6 @@
 //! explain: everything that keeps a job waiting. It only reads, and no more than its bounds, however much waits.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::codes::read_id;
 use super::gates::{StoredGate, gate_name, gates_before, scope};
@@ -88,14 +88,8 @@ impl<'a> Ready<'a> {
         };
         let bounds = (MOST_LEASES_SEEN as i64, MOST_NAMED as i64);
         self.connection
-            .prepare_cached(include_str!("sql/explain_holders.sql"))?
-            .query_map(params![self.queue, task, partition, bounds.0, bounds.1], |row| {
-                Ok(Holder {
-                    job: JobId::from_bytes(read_id(row, 0)?),
-                    worker: WorkerId::from_bytes(read_id(row, 1)?),
-                    started_at: Timestamp::from_millis(row.get(2)?).into(),
-                })
-            })?
+            .prepare_cached(include_str!("sql/running.sql"))?
+            .query_map(params![self.queue, task, partition, bounds.0, bounds.1], read_holder)?
             .collect()
     }
 
@@ -133,6 +127,15 @@ impl<'a> Ready<'a> {
         let jobs = u64::try_from(jobs).unwrap_or(0);
         Ok((jobs > 0).then_some(Cause::Behind { jobs, outranked }))
     }
+}
+
+/// A row of `sql/running.sql`.
+pub(super) fn read_holder(row: &Row<'_>) -> rusqlite::Result<Holder> {
+    Ok(Holder {
+        job: JobId::from_bytes(read_id(row, 0)?),
+        worker: WorkerId::from_bytes(read_id(row, 1)?),
+        started_at: Timestamp::from_millis(row.get(2)?).into(),
+    })
 }
 
 /// Each thing for itself by which a gate is shut. Who holds a full cap is asked for only then.

@@ -517,7 +517,7 @@ mod tests {
                 include_str!("sql/read_counts.sql"),
                 include_str!("sql/read_job.sql"),
                 include_str!("sql/explain_behind.sql"),
-                include_str!("sql/explain_holders.sql"),
+                include_str!("sql/running.sql"),
                 include_str!("sql/explain_workers.sql"),
             ] {
                 steps += write.connection.prepare_cached(sql)?.reset_status(StatementStatus::VmStep);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, Row, params};
 
 use super::codes::read_id;
-use super::explain::shut_by;
+use super::explain::{read_holder, shut_by};
 use super::gates::{Holds, StoredGate, holds_of, task_gate};
 use super::house::all_queues;
 use super::lanes::{LaneId, QueueId, read_name};
@@ -13,7 +13,6 @@ use super::limits::{limits, rates, read_scope};
 use super::read;
 use super::samples::samples;
 use crate::clock::Timestamp;
-use crate::job::JobId;
 use crate::name::Name;
 use crate::store::explanation::{Cause, Holder, MOST_LEASES_SEEN, MOST_NAMED};
 use crate::store::stats::{LEAST_HEADS_SEEN, MOST_HEADS_SEEN, QueueFacts, Snapshot, TaskFacts, WorkerFacts};
@@ -82,14 +81,12 @@ impl<'a> Look<'a> {
         looks: usize,
     ) -> rusqlite::Result<Self> {
         let mut running: HashMap<String, Vec<Holder>> = HashMap::new();
-        let mut statement = connection.prepare_cached(include_str!("sql/stats_running.sql"))?;
-        let mut rows = statement.query(params![id, MOST_LEASES_SEEN as i64])?;
+        let mut statement = connection.prepare_cached(include_str!("sql/running.sql"))?;
+        let of_any: Option<&str> = None;
+        let most = MOST_LEASES_SEEN as i64;
+        let mut rows = statement.query(params![id, of_any, of_any, most, most])?;
         while let Some(row) = rows.next()? {
-            running.entry(row.get(0)?).or_default().push(Holder {
-                job: JobId::from_bytes(read_id(row, 1)?),
-                worker: WorkerId::from_bytes(read_id(row, 2)?),
-                started_at: Timestamp::from_millis(row.get(3)?).into(),
-            });
+            running.entry(row.get(3)?).or_default().push(read_holder(row)?);
         }
         let holds = holds_of(connection, id)?;
         Ok(Self { connection, now, id, name, holds, running, looks })

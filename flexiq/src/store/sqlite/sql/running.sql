@@ -1,5 +1,6 @@
--- The running jobs of a queue, of a task or of a partition that started first, among so many leases of the queue.
-SELECT jobs.id, jobs.worker, jobs.started_at
+-- The running jobs of a queue, of a task or of a partition, those that started first before the others, among so many leases of
+-- the queue.
+SELECT jobs.id, jobs.worker, jobs.started_at, lanes.task
 FROM (
     SELECT id
     FROM flexiq_jobs INDEXED BY flexiq_jobs_leased
